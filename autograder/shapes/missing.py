@@ -20,6 +20,7 @@ from autograder.shapes.wording import UNKNOWN, Verdict, spelled
 # What gives the same tensor again: of another kind, in another place, or on its own.
 KEEPS = {"to", "cpu", "cuda", "detach", "clone", "contiguous"}
 KEEPS |= {"float", "double", "half", "long", "int", "bool"}
+NUMBERS = {"data"}  # of a parameter
 
 
 def needs_one(stmt: Stmt, runs: list[Execution], lines: list[str], given: Given) -> bool:
@@ -47,13 +48,15 @@ def _only_names(stmt: Stmt, lines: list[str]) -> bool:
 
 
 def _is_itself(value: ast.expr) -> bool:
-    """`weights.detach()`: a variable, on its own or in another place."""
+    """`weights.detach()`, `next(self.parameters()).data`: what is there already, on its own or in
+    another place."""
     calls = 0
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        if value.func.attr not in KEEPS:
+    while isinstance(of := getattr(value, "func", value), ast.Attribute):
+        if of.attr not in (KEEPS if of is not value else NUMBERS):
             return False
-        value, calls = value.func.value, calls + 1
-    return calls > 0 and isinstance(value, ast.Name)
+        value, calls = of.value, calls + 1
+    is_next = isinstance(value, ast.Call) and getattr(value.func, "id", "") == "next"
+    return is_next or (calls > 0 and isinstance(value, ast.Name))
 
 
 def lacking(described: set[int], room) -> list[Verdict]:

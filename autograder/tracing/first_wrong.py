@@ -29,6 +29,7 @@ PARTS = ("__getitem__", "narrow", "select", "split", "chunk", "unbind", "index_s
 LAYOUT = ("__get__", "transpose", "permute", "view", "reshape", "unflatten", "flatten", "squeeze")
 LAYOUT += ("unsqueeze", "contiguous", "movedim", "swapaxes", "t", "expand", "clone", "to", "float")
 SORTS = ("sort", "msort", "topk")  # what they give has the numbers of what it is made of
+PLACES = (*SORTS, "argsort")  # and what gives the places of such an order
 COPIES = ("cat", "concat", "stack", "repeat", "tile", "repeat_interleave")  # of one tensor
 EXTREMES = ("max", "amax", "min", "amin")  # numbers that a softmax is shifted by
 WHOLE = ("int", "long", "short", "char", "to", "type")  # casts that may give whole numbers
@@ -95,11 +96,16 @@ class Judged:
                 continue
             self.telling.add(number)
             found = among(step.value, known)
-            if found is not None and not (step.op in SORTS and not found.in_order):
+            if found is not None and (found.in_order or not self._sorts(step)):
                 self.like[number] = found
         self.open: set[int] = set()  # of these what is left out again was made
         self.right = self._right()
         self.bad, self.unsure = self._bad()
+
+    def _sorts(self, step: Step) -> bool:
+        """Whether a step puts in order what it is made of, by the places of it, too."""
+        by_places = step.op in PARTS and any(self.steps[i].op in PLACES for i in step.inputs)
+        return step.op in SORTS or by_places
 
     def _right(self) -> set[int]:
         """Landmarks, and all that landmarks were made of; of what an extreme was taken that says

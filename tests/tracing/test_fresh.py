@@ -38,6 +38,7 @@ from tests.tracing.fresh import (
     TWENTIETH,
     TWENTY_FIRST,
     TWENTY_SECOND,
+    TWENTY_THIRD,
 )
 from tests.tracing.fresh.errors import ADD
 from tests.tracing.helper import look, told
@@ -107,7 +108,7 @@ TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "
 
 MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH, *TENTH, *ELEVENTH, *TWELFTH, *THIRTEENTH, *FOURTEENTH]
 MENDED += [*FIFTEENTH, *SIXTEENTH, *SEVENTEENTH, *EIGHTEENTH, *NINETEENTH]
-MENDED += TWENTIETH + TWENTY_FIRST + TWENTY_SECOND
+MENDED += TWENTIETH + TWENTY_FIRST + TWENTY_SECOND + TWENTY_THIRD
 
 
 @pytest.mark.parametrize("program", share(MENDED, 8), ids=name)

@@ -8,27 +8,40 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from autograder.shapes.binding import CALL, CODE
 from autograder.shapes.doubts.case import Case
 from autograder.shapes.recording import Execution
 from autograder.shapes.text import names
-from autograder.shapes.text.dims import Expr, aligned, fits
+from autograder.shapes.text.dims import Expr, aligned, evaluate, fits, names_of
 from autograder.shapes.tracer import flat, parsed
 
+MOST = 16  # longer names that one name may stand for
 COUNTS = {"n", "num", "number", "size", "dim", "count"}  # words of any size
 ASKS = ("eq", "ne", "gt", "ge", "lt", "le", "isin", "isfinite", "isnan", "bool", "nonzero")
 PICKS = ("masked_select", "nonzero", "unique", "unique_consecutive", "argwhere")
 
 
 def no_longer_name_has_it(case: Case) -> str:
-    """`[batch, beam]`, and the code has that size as `current_beam_size`: it may be meant."""
+    """`[batch, beam]`, and the code has that size as `current_beam_size`: it may be meant.
+
+    So may `v_head_dim` in `[b, t, heads * v_head]`, where nothing else is called `v_head`.
+    """
+
+    def sizes_of_longer(name: str, e: Execution) -> list[int]:
+        own = _words(name) - COUNTS
+        around = {**case.scope.sizes(e.config, e.unit[0]), **e.before, **e.after}
+        sizes = [(n, v) for n, v in around.items() if isinstance(v, int)]
+        return [v for n, v in sizes if own and own < _words(n)][:MOST]
 
     def may(dim: Expr, size: int, axis: int, e: Execution) -> bool:
-        if dim[0] != "name":
-            return False
-        own = _words(dim[1]) - COUNTS
-        around = {**case.scope.sizes(e.config, e.unit[0]), **e.before, **e.after}
-        same = (n for n, v in around.items() if isinstance(v, int) and v == size)
-        return bool(own) and any(own < _words(n) for n in same)
+        if dim[0] == "name":
+            return size in sizes_of_longer(dim[1], e)
+        open_ = (n for n in names_of(dim) if case.scope.fixed(n, e)[1] not in (CALL, CODE))
+        sizes, lookup = [(n, v) for n in open_ for v in sizes_of_longer(n, e)], case.scope.lookup(e)
+        return any(
+            evaluate(dim, lambda n, own=own: own[1] if n == own[0] else lookup(n)) == size
+            for own in sizes
+        )
 
     longer = not case.exchanged() and all_wrong(case, may)
     return "a longer name of the code may be meant" if longer else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 
 from autograder.shapes.doubts.case import Case
+from autograder.shapes.recording import Execution
 from autograder.shapes.text.lexer import Token, plain, tokens
 from autograder.shapes.tracer import TURNS
 
@@ -50,14 +51,34 @@ def _turns(sign: Token, name: Token) -> bool:
 
 def a_product_that_is_seen(case: Case) -> str:
     """`self.project(x)  # [b, t, d] @ [d, d] -> [b, t, d]`: what a call does inside is not seen."""
-    told = any(len(stage.terms) > 1 for stage in case.claim.stages[:-1])
-    if not (told and case.ends_right()):
+    if not (_of_a_product(case) and case.ends_right()):
         return ""
     calls = case.matcher.node(case.stmt).kind == "Call"
-    hidden = calls and not any(
-        next(iter(case.matcher.operations(e)), None) is not None for e in case.runs
-    )
+    hidden = calls and not _multiplies(case, case.runs)
     return "what the call multiplies is not seen" if hidden else ""
 
 
-PRODUCTS = (arrows_of_the_whole, operands_as_they_are_taken, a_product_that_is_seen)
+def a_product_of_this_line(case: Case) -> str:
+    """`# [b, 1, d] @ [b, d, 1]` above two lines: the second one multiplies, and not the first."""
+    if case.sighting.trailing or not _of_a_product(case) or _multiplies(case, case.runs):
+        return ""
+    below = {*case.sighting.stmts, *case.sighting.block}
+    later = (runs for stmt, runs in case.room if stmt.id in below and stmt.line > case.stmt.line)
+    return "a line further down multiplies" if any(_multiplies(case, r) for r in later) else ""
+
+
+def _of_a_product(case: Case) -> bool:
+    """Whether the claim tells operands, and what comes of them."""
+    return any(len(stage.terms) > 1 for stage in case.claim.stages[:-1])
+
+
+def _multiplies(case: Case, runs: list[Execution]) -> bool:
+    return any(next(iter(case.matcher.operations(e)), None) is not None for e in runs)
+
+
+PRODUCTS = (
+    arrows_of_the_whole,
+    operands_as_they_are_taken,
+    a_product_that_is_seen,
+    a_product_of_this_line,
+)

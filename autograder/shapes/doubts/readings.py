@@ -341,8 +341,8 @@ def not_the_operands(case: Case) -> str:
     word = WORDS.get(case.subject()) == "input"  # `input:`, where an argument is called so, too
     if word and all(case.matcher.passes(case.claim, case.stmt, e) for e in case.runs):
         return "it may be what comes in"
-    if case.subject() or case.part:
-        return ""  # it is compared with what is named
+    if case.subject() or case.part or case.is_output:
+        return ""  # it is compared with what is named, or with the `result:`
     claims = [c for c in case.sighting.claims if c.stages]
     several = len(claims) > 1 or (unpacks(case.stmt) and case.last.style == ",")
     side_by_side = len(claims) > 1 and case.last.label == "" and not case.claim.told

@@ -40,6 +40,14 @@ def docstrings_of_classes(source: str) -> dict[str, tuple[str, int]]:
     return found
 
 
+@lru_cache(maxsize=4)
+def texts_by_end(source: str) -> dict[int, str]:
+    """The texts that stand in a program as statements of their own, by the line of their end."""
+    found = (n.value for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Expr))
+    texts = (v for v in found if isinstance(v, ast.Constant) and isinstance(v.value, str))
+    return {text.end_lineno: text.value for text in texts}
+
+
 def comment_above(function: Function, lines: Sequence[str]) -> Function:
     """A function with the comment right above its `def` in the place of its docstring."""
     end = function.line - 1

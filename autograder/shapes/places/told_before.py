@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass, field
 
 from autograder.shapes.places.docstrings import comment_above, comment_below, entries
-from autograder.shapes.text.lexer import tokens
+from autograder.shapes.text.lexer import plain, tokens
 from autograder.shapes.text.perhaps import perhaps_one
 from autograder.shapes.text.reader import read
 from autograder.shapes.text.shapes_in_text import Vocabulary
@@ -61,7 +61,7 @@ def has_shape(text: str, vocabulary: Vocabulary) -> bool:
     one whose brackets do not fit."""
     if read([(1, text)], vocabulary):
         return True
-    found = tokens(text)
+    found = tokens(plain(text))
     if perhaps_one(found, vocabulary):
         return True
     opens = [i for i, t in enumerate(found) if t.kind == "open"]

@@ -1,19 +1,21 @@
 """What is said of a tensor at another place of the file: by the function that makes it, by another
-line that makes the same variable with the same shape, or in the docstring of a class.
+line that makes the same variable with the same shape, where it is returned, in a text above it, or
+in the docstring of a class; or behind it in words that nobody can read as a shape.
 
 As with `told_before`, nothing is proven by it; but nobody can say that such a shape is missing.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import replace
 
 from autograder.shapes.match import results
-from autograder.shapes.places.docstrings import docstrings_of_classes
+from autograder.shapes.places.docstrings import docstrings_of_classes, texts_by_end
 from autograder.shapes.places.told_before import Told, has_shape, named, told_of
 from autograder.shapes.text.lexer import tokens
-from autograder.shapes.tracer import Function, Stmt, flat
+from autograder.shapes.tracer import Function, Stmt, flat, syntax_of
 
 CALLED = re.compile(r"((?:self\.)?\w+)\(")
 CALLS = ("forward", "__call__")
@@ -30,6 +32,9 @@ def is_told_elsewhere(stmt: Stmt, room) -> bool:
         or _by_what_is_returned(stmt, room)
         or _the_same_as_another(stmt, room)
         or _by_a_class(stmt, room)
+        or _where_it_is_returned(stmt, room)
+        or _by_a_text_above(stmt, room)
+        or _tells_a_shape(stmt.line, stmt.end_line, room)
     )
 
 
@@ -133,6 +138,36 @@ def _shapes(stmt: Stmt, room) -> dict[int, set]:
     for e in room.runs[stmt.id]:
         found.setdefault(e.config, set()).add(tuple(results(stmt, e)))
     return found
+
+
+# --- what stands beside it ------------------------------------------------------------------------
+def _where_it_is_returned(stmt: Stmt, room) -> bool:
+    """Whether a `return` tells the shape of a variable behind its name: `"out": out,  # [b, t]`,
+    or `return out, probs  # [b, t], [b, h, t, t]`."""
+    for end in (s for s in room.order if s.kind == "return" and s.line > stmt.end_line):
+        node = syntax_of(end, room.source.lines)
+        value = getattr(node, "value", None)
+        parts = value.values if isinstance(value, ast.Dict) else getattr(value, "elts", [])
+        for part in parts:
+            line = end.line + part.lineno - 1
+            own = isinstance(part, ast.Name) and part.id in _names(stmt)
+            if own and _tells_a_shape(line, line, room):
+                return True
+    return False
+
+
+def _by_a_text_above(stmt: Stmt, room) -> bool:
+    """Whether a text of its own, as docstrings are written, tells a shape right above."""
+    above = texts_by_end(room.source.source).get(stmt.line - 1, "")
+    return any(has_shape(line, room.vocabulary) for line in above.splitlines())
+
+
+def _tells_a_shape(first: int, last: int, room) -> bool:
+    """Whether a comment behind some lines may tell a shape."""
+    behind = {c.line: c.text for c in room.source.comments if not c.own}
+    lines, given = room.source.lines, room.source.given.lines
+    own = (n for n in range(first, last + 1) if n in behind and lines[n - 1].strip() not in given)
+    return any(has_shape(behind[n], room.vocabulary) for n in own)
 
 
 # --- a class -------------------------------------------------------------------------------------

@@ -273,7 +273,8 @@ def _remarks(found: list[Token]) -> list[int]:
         if depth == 0 and i > 2:
             sign = found[i + 2].text if i + 2 < len(found) else ""
             defines = sign in ("=", "==") and token.text in (",", ";", "where", "with", "and")
-            aside = token.text == "(" and not token.glued
+            listed_too = found[i - 1].text == ","  # `b, t, (h, d)`, the parts of one dimension
+            aside = token.text == "(" and not (token.glued or listed_too)
             aside = aside or (token.text == "," and crossed and i > last)  # `b x 1 x t, a mask`
             if defines or aside or token.text == ";" or i in columns:
                 cuts.append(i)

@@ -93,10 +93,19 @@ def spans(found: list[Token], text: str, vocabulary: Vocabulary) -> list[Span]:
             span = _admit(found, i, end, text, vocabulary)
             if span:
                 shapes.append(span)
+            if span or _has_parts(found[i + 1 : end]):
                 i = end + 1
                 continue
         i += 1
     return _without_indexing(shapes)
+
+
+def _has_parts(inner: list[Token]) -> bool:
+    """`(b, t, (h, d))`: whether sizes come before a bracket in which a comma parts one of them."""
+    parts = split(inner, lambda t: t.text == ",")
+    plain = [p for p in parts if all(t.kind != "open" for t in p)]
+    apart = [p for p in parts if p and p[0].text == "(" and any(t.text == "," for t in p)]
+    return bool(apart) and len(plain) > 1 and len(plain) + len(apart) == len(parts)
 
 
 def pairs_of(found: list[Token]) -> dict[int, int]:

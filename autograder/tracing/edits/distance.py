@@ -12,6 +12,7 @@ from autograder.course.sketch import Sketch
 from autograder.tracing.alike import plain
 
 CLOSE = 1e-3  # how far apart the sums of equal values are at most, as a share of their size
+LARGEST = 1e300  # numbers beyond are not told apart
 FAR = 2.0  # how far from what is asked for another shape is
 
 
@@ -25,6 +26,8 @@ def mark(outcome: Outcome) -> list[tuple] | None:
         if isinstance(part, torch.Tensor) and not part.is_complex():
             value = part.double().nan_to_num(0.0, 0.0, 0.0)
             found.append((part.shape, float(value.sum()), float(value.abs().sum())))
+        elif isinstance(part, int | float) and math.isfinite(part) and abs(part) < LARGEST:
+            found.append(((), float(part), abs(float(part))))
         else:
             found.append(((), 0.0, math.inf))
     return found

@@ -17,7 +17,7 @@ from autograder.tracing.edits.pairs import Mended, Pairs
 from autograder.tracing.proof.taken_there import line_of_copy, line_of_scores
 from autograder.tracing.text import Text
 
-MOST = 4  # changes that are asked for in all calls, for one mistake
+MOST = 6  # changes that are asked for in all calls, for one mistake
 
 
 @dataclass(frozen=True)

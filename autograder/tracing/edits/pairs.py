@@ -42,6 +42,7 @@ MOST_OF_ALL = 16_000_000  # the same of all with all, which cost as much to make
 MOST_OF_CALLS = 2  # changes that make one call right, of which the other calls are looked at
 MOST_THAT_RUN = 8  # changes with which an answer stops on a later line at least
 NEAREST = 4  # changes behind which a second one is looked for
+SURVIVE_OF_ALL = 32  # pairs of all with all that make one call right and are tried on the others
 MOST_ALIKE = 4  # of those that come equally near
 # How changes begin that put another operation in the place of one.
 OPERATION = re.compile(r"`[^`]+` is not the (?:change|operation) ")
@@ -93,6 +94,7 @@ class Pairs:
                 self._two_changes(self.search.nearly[:NEAREST])
                 or self._one_after(self.search.nearly)
                 or self.two_natural()
+                or self._behind_what_is_named()
             )
         likely = [e for e in self.nearest if not (e.missing and e.rank >= ANYWHERE)]
         second = [alike[1] for alike in self.by_distance if len(alike) > 1]
@@ -110,6 +112,14 @@ class Pairs:
         if beside:  # which two together make all right is shown, and this is not
             return self.of_all() or beside
         return self._beside_what_the_steps_tell(likely[:NEAREST])
+
+    def _behind_what_is_named(self) -> tuple[Mended, ...]:
+        """The easiest change that brings the result nearer, and one for what it uncovers: a slip
+        that a known mistake hides."""
+        easy = [e for e in self.nearest if e.is_natural and not (e.rank or e.takes)]
+        found = self._one_after(easy[:1])
+        easily = found and not found[-1].missing
+        return found if easily else ()
 
     def two_natural(self) -> tuple[Mended, ...]:
         """Two natural slips in two lines that together are all that is wrong, each with places of
@@ -151,7 +161,7 @@ class Pairs:
         texts = texts[: MOST_OF_ALL // self.search.cost**2]
         gave = self.versions.in_the_call([text for _, text in texts])
         texts = [each for each, came in zip(texts, gave, strict=True) if self.versions.fits(came)]
-        fine = self.versions.all_right([text for _, text in texts[:SURVIVE]])
+        fine = self.versions.all_right([text for _, text in texts[:SURVIVE_OF_ALL]])
         right_ones = [p for (p, _), is_right in zip(texts, fine, strict=False) if is_right]
         return self._told(*min(right_ones, key=lambda p: self._doubts(*p))) if right_ones else ()
 
@@ -274,6 +284,7 @@ class Pairs:
                 behind = Search(wrong, {})
                 found = behind.one() or behind.missing()
                 moved = bool(found) and one.takes and found[0].missing  # a step elsewhere
+                found = [e for e in found if e.line != one.line and not e.missing] or found
                 other = (behind.made_for_it(found[0]) or found[0]) if found else None
                 other = other.behind(one, self.wrong.source) if other is not None else None
                 if other is not None and other.line != one.line and not moved:
@@ -500,13 +511,17 @@ class Pairs:
     @property
     def that_run(self) -> list[Edit]:
         """Of an answer that stops with an error: the changes with which it does not, or only on a
-        later line, the likeliest first; of those that give the same one."""
-        stops = (self.wrong.outcomes[self.place].error or {}).get("line") or math.inf
+        later line, or easy ones with another error, the likeliest first; of those that give the
+        same one."""
+        error = self.wrong.outcomes[self.place].error or {}
+        stops, kind = error.get("line") or math.inf, error.get("type")
         found: dict[str, Edit] = {}
         for edit, gave in zip(self.search.tried, self.search.gave, strict=True):
-            end = self.search.ends.get(edit.source, 0)
+            end, other = self.search.ends.get(edit.source, (0, kind))
             runs = gave is not None and gave.error is None
-            if (runs or end > stops == edit.line) and not edit.missing:
+            easy = edit.rank < NATURAL and edit.is_natural and not edit.takes
+            later = end > stops or (end == stops and other != kind and easy)
+            if (runs or (later and edit.line == stops)) and not edit.missing:
                 key = str(mark(gave)) if runs else edit.source
                 found[key] = min(found.get(key, edit), edit, key=self.search.doubt)
         return self.search.in_order(list(found.values()))

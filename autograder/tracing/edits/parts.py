@@ -51,6 +51,7 @@ class Parts:
     behind: Mapping[object, set[int]]  # by wrong result the lines that have a part after right ones
     starts: set[int]  # lines that give one number everywhere: no slip, where all else is missing
     several: set[int]  # lines that make several things
+    behind_wrong: set[int]  # lines that read a wrong result, which was made before
 
     def is_idle(self, line: int) -> bool:
         """Whether a line has no part in what is wrong, where that is among the results."""
@@ -128,7 +129,20 @@ def parts_of(asked: WrongAnswer) -> Parts | None:
     made = [n for n in inside if isinstance(n, ast.Assign)]
     starts = {n.lineno for n in made for _, value in made_in(n) if _is_a_start(value)}
     several = {n.lineno for n in made if any(isinstance(t, ast.Tuple) for t in n.targets)}
-    return Parts(may, surely, wrong, flow.all, alone, last.lineno, turned, behind, starts, several)
+    spoilt = {e.id for k, e in elements.items() if k in wrong and isinstance(e, ast.Name)}
+    return Parts(
+        may,
+        surely,
+        wrong,
+        flow.all,
+        alone,
+        last.lineno,
+        turned,
+        behind,
+        starts,
+        several,
+        flow.behind(spoilt),
+    )
 
 
 def _is_unreadable(node: ast.AST) -> bool:
@@ -294,6 +308,17 @@ class _Flow:
         """The variables that are made and nowhere read."""
         names = {name for name in self.made if not name.startswith("line ")}
         return names - self.read - {"_"}
+
+    def behind(self, names: set[str]) -> set[int]:
+        """The lines that read one of some variables as the one line above gave it that makes it."""
+        made = {n: [line for line, _ in self.made[n]] for n in names if self.anew[n] == 1}
+        each = [pair for found in self.made.values() for pair in found]
+        return {
+            line
+            for name, (first, *others) in made.items()
+            for line, read in each
+            if name in read and first < line and not any(n < line for n in others)
+        }
 
     def lines(self, names: set[str], sure: bool, until: set[str] = frozenset()) -> set[int]:
         """The lines that may have a part in some variables; those that surely have, if asked; those

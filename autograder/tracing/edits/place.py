@@ -105,11 +105,12 @@ def _steps(known: Answers, place: int) -> int:
     return len(trace.steps) // MANY if trace is not None else MOST
 
 
-def _size(call: Call, steps: int) -> tuple[int, int, int]:
+def _size(call: Call, steps: int) -> tuple[int, int, int, bool]:
     """How many axes of size 1 and shares of 0 or 1 a call is given, which hide what is wrong, how
-    many steps it takes, and how many numbers it is given."""
+    many steps it takes, how many numbers it is given, and whether it is asked for many."""
     given = (*call.args, *call.kwargs.values(), *call.weights.values())
     tensors = [each for each in given if isinstance(each, torch.Tensor)]
     hiding = sum(n == 1 for t in tensors for n in t.shape)
     hiding += sum(isinstance(each, float) and each in (0, 1) for each in given)
-    return hiding, steps, sum(t.numel() for t in tensors)
+    many = any(isinstance(each, int) and each > MANY for each in given)  # such as its tokens
+    return hiding, steps, sum(t.numel() for t in tensors), many

@@ -45,7 +45,7 @@ OF_ONE = 60  # what it costs to try one, beside half of its steps
 OF_A_CLASS = 60  # and to make its object
 OF_A_MODEL = 8  # how much longer steps of a model take
 SURVIVE = 8  # versions that are tried on all calls
-MOST_JUDGED = 24  # versions that are judged where chance has a part in all that comes back
+MOST_JUDGED = 72  # versions that are judged where chance has a part in all that comes back
 MOST_FEEDING = 4  # lines that make what the one that the steps tell takes
 FEW_LINES = 3  # that run only where something is wrong, so that one of them is likely to be
 SURELY_RIGHT = 2  # how likely a line is right that is known to be
@@ -58,6 +58,7 @@ ONE_MORE = re.compile(r"\(*\w+\)* [+-] 1\)*")  # a number that is one off where 
 PART_OF_IT = re.compile(r"\(*\w+\)* // [\w.]+\)*")  # a size of which one part is meant
 BESIDE_ONE = re.compile(r"\b(\w+) [+-] 1\b")  # what is made one more or less in a comparison
 TURNED = ".transpose("  # how a change exchanges axes
+LETTERS = re.compile(r"the letters `[^`]*` do not say ")  # how it is told that they stand wrong
 BY_ONE = re.compile(r" [+-] 1\)*")  # how a change makes a number one less, or one more
 ORDER = re.compile(r"it (?:runs|overwrites|counts|reads|leaves) ")  # of when a statement runs
 DEAR = 300  # what a try may cost, beyond which a line is spared that what is right is made with
@@ -114,7 +115,7 @@ class Search:
         self.asks_a_model = any(isinstance(each, Made) for each in given)
         error = wrong.outcomes[self.place].error if self.place is not None else None
         self.stops = error is not None
-        self.ends: dict[str, int] = {}  # the lines where versions stop of what stops with an error
+        self.ends: dict[str, tuple[int, str]] = {}  # where versions stop, and with which error
         if error is not None and isinstance(error.get("line"), int):
             self.feeding |= {error["line"], *lines_that_feed({error["line"]}, wrong.source)}
         if self.place is not None:
@@ -224,6 +225,10 @@ class Search:
             for line in reversed(lines_that_make(name, source, edit.line)):
                 if not (stays or alone):
                     continue
+                if TURNED in edit.new:  # numbers tell nothing of the order of the letters
+                    letters = [e for e in self.at(line) if LETTERS.match(e.how) and not e.rank]
+                    if letters:
+                        return letters[0]
                 if self.likely.get(line, 1) < SURELY_RIGHT:
                     own = [e for e in self.mending if e.line == line] + self.at(line)
                     own = [e for e in own if not (e.missing or e.by_name)]
@@ -297,12 +302,12 @@ class Search:
         return found
 
     def _unless_it_stops(self, edit: Edit, came: Outcome | None) -> Outcome | None:
-        """What a version gives; None where it stops with an error, of which its line is kept."""
+        """What a version gives; None where it stops with an error, which is kept with its line."""
         if came is None or came.error is None:
             return came
         line = came.error.get("line")
         if isinstance(line, int):
-            self.ends[edit.source] = line
+            self.ends[edit.source] = line, str(came.error.get("type"))
         return came if self.wrong.known.expected[self.place].error is not None else None
 
     def may_be(self, edit: Edit) -> bool:

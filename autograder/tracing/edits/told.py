@@ -21,7 +21,7 @@ from autograder.tracing.edits.kinds.source import NATURAL, Edit, conditions_of, 
 from autograder.tracing.edits.known_pair import of_a_known_pair
 from autograder.tracing.edits.left import Again, left_behind, proven_behind
 from autograder.tracing.edits.pairs import Mended, Pairs
-from autograder.tracing.edits.parts import at_its_part
+from autograder.tracing.edits.parts import Parts, at_its_part
 from autograder.tracing.edits.returned import (
     at_its_remove,
     at_its_return,
@@ -110,6 +110,9 @@ def _told(
     one_off = first.mistake.startswith(ONE_SIZE_OFF)
     named_there = at_a_line and not settled
     search = Search(asked, likely_lines(look, placed.where), named_there, lines, pair, one_off)
+    if search.parts is not None and placed.message == first.message:
+        placed = _before_what_is_wrong(placed, search.parts)
+    own_line = own_line and placed.where is not None
     one = search.one() or ([] if known else _put_in(search, placed))
     if not one and placed.where is not None and not settled:
         one = search.that_feed(placed.where.first_wrong)
@@ -118,10 +121,13 @@ def _told(
     # Of a version that is looked at behind a change one thing is told: it has no pairs.
     of_known, two = _two(first, placed, search, one, known) if again is not None else (False, ())
     if again is not None and not (one or settled or of_known):
+        tried = len(search.tried)
         one = search.longer()
         if placed.where is not None and placed.where.how and not two:
             one = [e for e in one if e.rank < NATURAL and e.is_natural]  # surer than the steps
         two = () if one else two
+        if not (one or two or placed.where) and len(search.tried) > tried:
+            of_known, two = _two(first, placed, search, one, known)
     if again is not None and not (one or settled or known) and (not two or two[-1].line is None):
         apart = by_parts(search)
         of_known, two = (False, apart) if apart else (of_known, two)
@@ -162,6 +168,14 @@ def _told(
         if not one and search.only_there and there not in search.only_there:
             said = replace(said, where=None)  # what does nothing elsewhere shows there
     return said
+
+
+def _before_what_is_wrong(placed: Finding, parts: Parts) -> Finding:
+    """A finding without the line that takes a result which is wrong: that was made before."""
+    where = placed.where
+    if where is None or where.first_wrong not in parts.behind_wrong:
+        return placed
+    return replace(placed, where=None, line=None, statement="")
 
 
 def _put_in(search: Search, placed: Finding) -> list[Edit]:
@@ -422,6 +436,8 @@ def likely_lines(look: Look | None, where: Where | None = None) -> dict[int, flo
             ops.setdefault(line, set()).add(step.op)
     for line, only in ops.items():  # the order of the axes is not known to be the right one
         found[line] = min(found[line], 1) if only <= {*LAYOUT, "stack"} else found[line]
+    if where is not None and where.how and where.first_wrong in found:
+        found[where.first_wrong] = 0  # though a square of it may be right
     return found
 
 

@@ -154,7 +154,10 @@ def no_truth(error: Error) -> str:
 
 
 def no_whole_number(error: Error) -> str:
-    divided = [(name, value) for name, value in error.names() if _is_divided(value)]
+    methods = (getattr(n, "func", None) for n in error.nodes())
+    called = (f.value for f in methods if isinstance(f, ast.Attribute))
+    tensors = {n.id for n in called if isinstance(n, ast.Name)}  # what has methods is no number
+    divided = [(n, value) for n, value in error.names() if _is_divided(value) and n not in tensors]
     if divided:
         name, value = divided[0]
         return (

@@ -25,6 +25,7 @@ from autograder.tracing.edits.kinds.names import of_names
 from autograder.tracing.edits.kinds.neighbours import of_neighbours
 from autograder.tracing.edits.kinds.numbers import of_numbers
 from autograder.tracing.edits.kinds.operators import of_identity, of_operators
+from autograder.tracing.edits.kinds.pieces import of_pieces
 from autograder.tracing.edits.kinds.rounds import of_rounds
 from autograder.tracing.edits.kinds.sharing import of_sharing
 from autograder.tracing.edits.kinds.siblings import of_siblings
@@ -47,6 +48,7 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_methods,
     of_what_is_left_out,
     of_what_it_lacks,
+    of_pieces,
     of_indices,
     of_unbound_names,
     of_names,

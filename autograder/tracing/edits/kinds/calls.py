@@ -53,6 +53,8 @@ KINDS = (
     "ReLU GELU Tanh Sigmoid",
     "softmax log_softmax",
     "floor ceil",
+    "eigvals eigvalsh",
+    "eig eigh",
     "repeat repeat_interleave",
     "cumsum cumprod",
     "logical_and logical_or",
@@ -78,6 +80,7 @@ OTHERS |= {
 }
 ZEROS = ("zeros_like", "zeros", "new_zeros")
 MASKED = ("masked_fill", "masked_fill_", "where")
+ODD = ("log1p", "expm1")  # what nobody means who writes the plain one
 LIMITS = ("min", "max", "tiny", "eps", "smallest_normal", "resolution")  # of `torch.finfo(..)`
 PAIRS = ("max", "min", "topk", "sort", "median", "mode", "kthvalue")
 WHOLE = ("round", "int", "math.floor", "math.ceil", "floor", "ceil")  # what makes whole numbers
@@ -140,6 +143,7 @@ def _another_function(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"`{name}` is not what belongs in `{source.shown(node)}`"
         # The softmax of a log_softmax is a softmax: before a second one both would be right.
         rank = 4 if other == "log_softmax" else 2 * int(_is_on_purpose(source, node))
+        rank = max(rank, 2 * (other in ODD))
         yield source.with_span(node, (end - len(name), end), other, how, rank)
 
 

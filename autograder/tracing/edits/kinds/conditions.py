@@ -17,6 +17,8 @@ def of_conditions(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_running_sums(source, node)
         yield from _of_nothing(source, node)
         yield from _from_the_end(source, node)
+    elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+        yield from _of_running_sums(source, node)
     elif isinstance(node, ast.Call):
         yield from _of_one_answer(source, node)
     if not isinstance(node, ast.If | ast.IfExp | ast.While):
@@ -32,6 +34,10 @@ def of_conditions(source: Source, node: ast.AST) -> Iterator[Edit]:
         how = f"`{source.shown(test)}` asks for the truth of what it holds, and not if it is there"
         none = "is None" if is_not else "is not None"
         yield source.with_expression(test, f"{source.of(bare)} {none}", how, 1)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        how = f"`{source.shown(test)}` has an answer for each of several numbers"
+        for asked in ("any", "all"):
+            yield source.with_expression(test, f"({source.of(test)}).{asked}()", how, 1)
     if not isinstance(test, ast.Constant):
         how = f"`{source.shown(test)}` is asked the other way round"
         yield source.with_expression(test, f"not ({source.of(test)})", how, 2)
@@ -94,8 +100,10 @@ def _of_one_round_less(source: Source, node: ast.While) -> Iterator[Edit]:
     yield source.with_text(test, f"({next_one}) <= {source.of(test.comparators[0])}", how, 1)
 
 
-def _of_running_sums(source: Source, node: ast.Compare) -> Iterator[Edit]:
-    """A running sum that is compared with its own place in it, where what comes before counts."""
+def _of_running_sums(source: Source, node: ast.Compare | ast.Assign) -> Iterator[Edit]:
+    """A running sum that is compared with its own place in it, where what comes before counts; or
+    another name for it, `before = total`."""
+    alias = isinstance(node, ast.Assign)
     function = source.function(node)
     for made in source.inside(function) if function is not None else ():
         value = getattr(made, "value", None)
@@ -103,11 +111,11 @@ def _of_running_sums(source: Source, node: ast.Compare) -> Iterator[Edit]:
         if not (is_sum and isinstance(made, ast.Assign)):
             continue
         of = taken_of(source, value)
-        for each in (node.left, *node.comparators):
+        for each in [node.value] if alias else [node.left, *node.comparators]:
             if of is not None and source.of(each) in map(source.of, made.targets):
                 how = f"`{source.shown(each)}` counts each place itself, too"
                 new = f"{source.of(each)} - {source.in_brackets(of)}"
-                yield source.with_expression(each, new, how, 2)
+                yield source.with_expression(each, new, how, 0 if alias else 2)
 
 
 def _of_nothing(source: Source, node: ast.Compare) -> Iterator[Edit]:

@@ -40,6 +40,7 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_rows(source, node)
         yield from _of_the_last_axis(source, node)
         yield from _of_a_count(source, node)
+        yield from _of_each_row(source, node)
     elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load):
         yield from _of_blocks(source, node)
     elif isinstance(node, ast.ListComp) or isinstance(getattr(node, "left", None), ast.List):
@@ -57,7 +58,7 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` makes one new axis too few"
         for axis in dict.fromkeys((source.of(node.args[-1]), "-2")):
             yield source.with_text(node, f"{source.of(node)}.unsqueeze({axis})", how, 2)
-    elif isinstance(node, ast.Call) and callee(node) in ("gather", "take_along_dim"):
+    elif isinstance(node, ast.Assign) or _called(node) in ("gather", "take_along_dim"):
         yield from _of_the_way_back(source, node)
     elif isinstance(node, ast.Call) and callee(node) in ("view", "reshape"):
         yield from _of_parts_in_front(source, node)
@@ -233,13 +234,24 @@ def _of_the_last_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:
         yield source.with_span(node, span, "", f"{how}the one before", 1)
 
 
+def _of_each_row(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """`ranked[0, places]`, where each row has its own place."""
+    parts = parts_of_index(node)
+    if len(parts) == 2 and number(parts[0]) is not None and isinstance(parts[1], ast.Name):
+        how = f"`{source.shown(node)}` is of one row, where each row has a place of its own"
+        rows = f"torch.arange(len({source.of(node.value)}))"
+        yield source.with_text(parts[0], rows, how, 1)
+
+
 def _of_a_count(source: Source, node: ast.Subscript) -> Iterator[Edit]:
     """The k-th of some, `x[:, k]`: places are counted from 0."""
     function = source.function(node)
     parts = parts_of_index(node)
     given = {a.arg for a in function.args.args} if function is not None else set()
-    for each in parts:
-        if isinstance(each, ast.Name) and each.id in given and isinstance(node.ctx, ast.Load):
+    for each in (n for n in parts if isinstance(n, ast.Name) and isinstance(node.ctx, ast.Load)):
+        made = source.made(function, each.id) if function is not None else []
+        counted = any(_called(value) in ("min", "max", "len", "int", "round") for value in made)
+        if each.id in given or counted:
             how = f"`{each.id}` is one more than the last place, in `{source.shown(node)}`"
             yield source.with_text(each, f"{each.id} - 1", how, 1)
             how = f"`{each.id}` is not the place that belongs in `{source.shown(node)}`"
@@ -371,9 +383,11 @@ def _of_sorted(source: Source, node: ast.Name) -> Iterator[Edit]:
             yield source.with_expression(node, new, how, 1)
 
 
-def _of_the_way_back(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """Places by which something was sorted, by which it is to be put back."""
-    names = [each for each in node.args if isinstance(each, ast.Name)]
+def _of_the_way_back(source: Source, node: ast.Call | ast.Assign) -> Iterator[Edit]:
+    """Places by which something was sorted, by which it is to be put back; or another name for
+    them, `back = order`."""
+    given = [node.value] if isinstance(node, ast.Assign) else node.args
+    names = [each for each in given if isinstance(each, ast.Name)]
     places = names[-1] if names else None
     function = source.function(node)
     if places is None or function is None:

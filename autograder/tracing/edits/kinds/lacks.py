@@ -8,13 +8,17 @@ import re
 from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.names import names_of, sizes, used_in
-from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.operators import turned_back
+from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
 SIGNS = (("-", "is not taken from it"), ("+", "is not added to it"))
 COPIES = ("clone", "copy", "deepcopy", "copy_")
 ROOTS = ("** -0.5", "** 0.5")
 SCALE = re.compile(r"scal|fact|norm|temp|root|sqrt|div|denom")  # how a factor is named
+WALL = -1000  # what hides a score that it is added to
+PLACE = re.compile(r"\bpos|_pos|place")  # how it is called where a token stands
+SHARE = re.compile(r"p$|p_|rate|drop|prob")  # how a probability is named
 MOST = 8  # names that could be the one that is not there
 
 
@@ -26,11 +30,64 @@ def of_what_it_lacks(source: Source, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.Assign):
         yield from _of_the_other_side(source, function, node)
         yield from _of_a_root(source, function, node)
+        yield from _of_a_share(source, function, node)
+        yield from _of_a_first_one(source, node)
+        yield from _of_itself(source, function, node)
         yield from _of_what_stands_there(source, function, node)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        yield from _of_what_is_left(source, node)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        yield from _of_the_diagonal(source, node)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        yield from _of_a_square(source, function, node)
     elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         yield from _of_each_item(source, function, node)
+    elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        yield from _of_the_next_place(source, node)
     elif isinstance(node, ast.ListComp) and _gives_its_item(node):
         yield from _of_its_neighbours(source, node)
+
+
+def _of_the_next_place(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """`{"position_ids": positions[:, -1:]}`, which is where the token before stands."""
+    last = node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) else node.slice
+    parent, alone = source.parent[node], isinstance(last, ast.Slice) and last.upper is None
+    begins = last.lower if alone else last
+    whole = isinstance(parent, ast.Dict | ast.Assign | ast.keyword | ast.Return)
+    if whole and number(begins) == -1 and PLACE.search(source.of(node.value)):
+        how = f"`{source.shown(node)}` is the place of the one before"
+        yield source.with_expression(node, f"{source.of(node)} + 1", how, 1)
+
+
+def _of_the_diagonal(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`upper + upper.T`, which has the diagonal twice."""
+    for one, other in ((node.left, node.right), (node.right, node.left)):
+        turned = turned_back(other)
+        if turned is not None and source.of(turned) == source.of(one):
+            how = f"`{source.shown(node)}` has the diagonal twice"
+            for part in ("triu(1)", "tril(-1)"):
+                new = f"{source.in_brackets(one)}.{part}"
+                yield source.with_parts(node, {turned: new}, how, 1)
+
+
+def _of_a_square(source: Source, function: ast.FunctionDef, node: ast.BinOp) -> Iterator[Edit]:
+    """`squares - mean ** 2`, of a sum of squares: as often as there are numbers."""
+    power = node.right
+    squared = isinstance(power, ast.BinOp) and isinstance(power.op, ast.Pow)
+    if squared and number(power.right) == 2:
+        read = {n.id for n in source.names(node)}
+        for name in [a.arg for a in function.args.args if a.arg not in ("self", *read)][:MOST]:
+            how = f"`{source.shown(power)}` is taken off once, and not `{name}` times"
+            yield source.with_text(power, f"{name} * {source.of(power)}", how, 1)
+
+
+def _of_what_is_left(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`mask * -1e9`, where what the mask leaves out should become so small."""
+    for mask, wall in ((node.left, node.right), (node.right, node.left)):
+        low = number(wall)
+        if isinstance(mask, ast.Name | ast.Attribute) and low is not None and low <= WALL:
+            how = f"`{source.shown(node)}` hides what is 1, and should hide what is 0"
+            yield source.with_parts(node, {mask: f"(1 - {source.of(mask)})"}, how)
 
 
 def _of_the_other_side(
@@ -46,6 +103,11 @@ def _of_the_other_side(
     names = [n for n in source.names(node.value) if n.id in known and n not in called]
     for name in names if len(names) == 1 else ():
         for other in names_of(source, function, node.lineno - 1):
+            beside = [n for n in source.made(function, other) if isinstance(n, ast.Call)]
+            if any(
+                callee(n) == callee(node.value) for n in beside if isinstance(node.value, ast.Call)
+            ):
+                continue  # made as this one is: where both are read, one is taken from the other
             if other in unread and other != name.id:
                 start = source.span(node.value)[0]
                 begin, end = (place - start for place in source.span(name))
@@ -68,6 +130,31 @@ def _of_a_root(source: Source, function: ast.FunctionDef, node: ast.Assign) -> I
         how = f"`{target}` is `{value.id}` itself, where its root counts"
         for root in ROOTS:
             yield source.with_text(value, f"{value.id} {root}", how, 1)
+
+
+def _of_a_first_one(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """`met = counts.get(pair, 0)`, where each pair counts once more than it was met."""
+    call = node.value
+    counts = isinstance(call, ast.Call) and callee(call) == "get" and len(call.args) == 2
+    if counts and number(call.args[1]) == 0 and isinstance(node.targets[0], ast.Name):
+        how = f"`{source.shown(call)}` is one less than what belongs there"
+        yield source.with_text(call, f"{source.of(call)} + 1", how, 1)
+
+
+def _of_a_share(source: Source, function: ast.FunctionDef, node: ast.Assign) -> Iterator[Edit]:
+    """`keep = 1.0`, where `1.0 - p` stays."""
+    given = [a.arg for a in function.args.args if SHARE.match(a.arg)]
+    if number(node.value) == 1 and len(given) == 1:
+        how = f"`{source.shown(node)}` is all of it, whatever `{given[0]}` is"
+        yield source.with_text(node.value, f"{source.of(node.value)} - {given[0]}", how, 1)
+
+
+def _of_itself(source: Source, function: ast.FunctionDef, node: ast.Assign) -> Iterator[Edit]:
+    """`scores = x`, where the products of its rows were meant."""
+    value = node.value
+    if isinstance(value, ast.Name) and value.id not in sizes(source, function):
+        how = f"`{source.shown(node)}` is another name, and no product"
+        yield source.with_text(value, f"{value.id} @ {value.id}.mT", how, 2)
 
 
 def _of_what_stands_there(

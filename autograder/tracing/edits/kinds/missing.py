@@ -95,6 +95,11 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_masks(source, node)
     elif isinstance(node, ast.Assign):
         yield from _of_copies(source, node)
+    elif isinstance(node, ast.Return) and isinstance(node.value, ast.Attribute):
+        yield from _of_what_it_keeps(source, node.value)
+    elif isinstance(node, ast.Call) and callee(node) in ("numpy", "asarray"):
+        how = f"`{source.shown(node)}` shares its numbers with what it is made of"
+        yield source.with_a_copy(node, f"{source.of(node)}.copy()", how, 1)
     elif isinstance(node, ast.Compare):
         yield from _of_nothing(source, node)
         yield from _of_distances(source, node)
@@ -228,6 +233,15 @@ def _of_triangles_of_scores(source: Source, node: ast.Call) -> Iterator[Edit]:
         ones = f"{source.text[first:start]}torch.ones_like({of.id}){source.text[end:last]}"
         new = f"{of.id}.masked_fill({ones} == 0, {LEAST[0]})"
         yield source.with_expression(node, new, how, 2)
+
+
+def _of_what_it_keeps(source: Source, value: ast.Attribute) -> Iterator[Edit]:
+    """`return self.state`, which the next call changes in place."""
+    stored = (n for n in source.inside(source.tree) if isinstance(n, ast.Subscript))
+    filled = {source.of(n.value) for n in stored if isinstance(n.ctx, ast.Store)}
+    if source.of(value) in filled:
+        how = f"`{source.of(value)}` is given out itself, and changed in place later"
+        yield source.with_text(value, f"{source.of(value)}.clone()", how, 1)
 
 
 def _of_copies(source: Source, node: ast.Assign) -> Iterator[Edit]:

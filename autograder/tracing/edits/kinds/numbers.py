@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from autograder.tracing.edits.kinds.names import place_by_name
 from autograder.tracing.edits.kinds.source import Edit, Source, means, number
+from autograder.tracing.edits.kinds.statements import block_of
 from autograder.tracing.text import callee
 
 AXES = ("dim", "axis", "dims", "dim0", "dim1", "start_dim", "end_dim")
@@ -38,6 +39,7 @@ def of_numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
         if isinstance(node, ast.UnaryOp) or number(source.parent.get(node)) is None:
             yield from _of_number(source, node)
             yield from _of_a_first_maximum(source, node)
+            yield from _worked_out_before(source, node)
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
         how = f"`{source.shown(_named(source, node))}` is not what belongs there"
         yield source.with_text(node, str(not node.value), how, 2)
@@ -76,6 +78,18 @@ def _of_a_first_maximum(source: Source, node: ast.expr) -> Iterator[Edit]:
     if names & {n.id for each in compares for n in source.names(each)}:
         how = f"`{source.shown(made)}` is not what it begins with"
         yield source.with_text(node, 'float("-inf")', how, 1)
+
+
+def _worked_out_before(source: Source, node: ast.expr) -> Iterator[Edit]:
+    """`ratio = 0.5`, right behind what is worked out for it."""
+    made, value, block = source.parent[node], number(node), None
+    if isinstance(made, ast.Assign) and isinstance(value, float):
+        block = block_of(source, made)
+    before = block[block.index(made) - 1] if block and block.index(made) else None
+    target = before.targets[0] if isinstance(before, ast.Assign) else None
+    if isinstance(target, ast.Name) and isinstance(before.value, ast.BinOp):
+        how = f"`{source.shown(made)}` is one number, whatever `{target.id}` is"
+        yield source.with_text(node, target.id, how, 2)
 
 
 def _named(source: Source, node: ast.AST) -> ast.AST:
@@ -397,7 +411,10 @@ def _of_letters(source: Source, node: ast.Call) -> Iterator[Edit]:
                 changed = out[:place] + letter + out[place:]
                 yield source.with_text(first, repr(f"{into}->{changed}"), how, 1)
     for place in range(len(out)):
-        yield source.with_text(first, repr(f"{into}->{out[:place]}{out[place + 1 :]}"), how, 2)
+        kept = out[:place], out[place + 1 :]
+        yield source.with_text(first, repr(f"{into}->{''.join(kept)}"), how, 2)
+        for other in (each for each in letters if each not in out):
+            yield source.with_text(first, repr(f"{into}->{other.join(kept)}"), how, 1)
     sides = into.split(",")
     for number_, side in enumerate(sides):
         for i in range(len(side) - 1):

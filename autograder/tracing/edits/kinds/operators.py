@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from autograder.tracing.edits.kinds.names import is_sure, keeps
 from autograder.tracing.edits.kinds.source import Edit, Source, changed_in_place, number
-from autograder.tracing.text import callee
+from autograder.tracing.text import callee, made_in, root_of
 
 SIGNS = {
     ast.Add: "+",
@@ -45,6 +45,8 @@ COMPARED = {
     ast.Eq: "==",
     ast.NotEq: "!=",
 }
+OF_ALL = ("mean", "amax", "amin", "logsumexp", "median")  # what is taken off each of what it is of
+COMPARES = ("eq", "ne", "lt", "le", "gt", "ge", "equal", "isclose")  # the same as functions
 ALIKE = {
     "<": ("<=", ">", ">="),
     "<=": ("<", ">=", ">"),
@@ -75,6 +77,9 @@ def of_operators(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARED:
         yield from _of_comparison(source, node)
         yield from _of_both_sides(source, node)
+    elif isinstance(node, ast.Call) and callee(node) in COMPARES and len(node.args) == 2:
+        for each in node.args:
+            yield from _of_a_column(source, each, node)
     elif isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
         sign = source.text[source.span(node)[0]]
         how = f"`{source.shown(node)}` turns around what should stay as it is"
@@ -133,6 +138,16 @@ def _of_both_sides(source: Source, node: ast.Compare) -> Iterator[Edit]:
         yield source.with_expression(node, between.join(new), how, 1)
 
 
+def _is_of_the_other(source: Source, node: ast.BinOp) -> bool:
+    """`mean - x`: whether the left side is one number of what the right side holds."""
+    function = source.function(node)
+    if function is None or not isinstance(node.left, ast.Name):
+        return False
+    made = source.made(function, node.left.id)
+    calls = [n for n in made if isinstance(n, ast.Call) and callee(n) in OF_ALL]
+    return any(root_of(n) == source.of(node.right) for n in calls)
+
+
 def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     sign = SIGNS[type(node.op)]
     left, right = source.in_brackets(node.left), source.in_brackets(node.right)
@@ -145,7 +160,8 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         yield source.with_expression(node, source.of(node.right), how, 1)
     if sign in ORDERED:
         how = f"the two sides of `{sign}` have changed places in `{shown}`"
-        yield source.with_expression(node, f"{right} {sign} {left}", how, 1)
+        rank = int(not (sign == "-" and _is_of_the_other(source, node)))
+        yield source.with_expression(node, f"{right} {sign} {left}", how, rank)
     for other in OTHERS.get(sign, ()):
         how = f"`{sign}` is not the operation that belongs in `{shown}`"
         yield source.with_expression(node, f"{left} {other} {right}", how, 1)
@@ -332,8 +348,8 @@ def _of_comparison(source: Source, node: ast.Compare) -> Iterator[Edit]:
         how = f"`{right}` is not the number that belongs in `{source.shown(node)}`"
         for by in ("- 1", "+ 1"):
             yield source.with_expression(node, f"{left} {sign} {right} {by}", how, 2)
-    yield from _of_a_column(source, node.left, f"{sign} {right}", node)
-    yield from _of_a_column(source, node.comparators[0], f"{left} {sign}", node)
+    yield from _of_a_column(source, node.left, node)
+    yield from _of_a_column(source, node.comparators[0], node)
     last = node.comparators[0]
     if sign in OPPOSITE and isinstance(last, ast.BinOp) and isinstance(last.op, ast.Sub):
         how = f"`{source.shown(node)}` counts from the other end"
@@ -341,7 +357,7 @@ def _of_comparison(source: Source, node: ast.Compare) -> Iterator[Edit]:
         yield source.with_expression(node, new, how, 1)
 
 
-def _of_a_column(source: Source, node: ast.expr, beside: str, whole: ast.AST) -> Iterator[Edit]:
+def _of_a_column(source: Source, node: ast.expr, whole: ast.AST) -> Iterator[Edit]:
     """A row where a column belongs, which meets each number of the other side."""
     if isinstance(node, ast.Constant):
         return
@@ -365,11 +381,24 @@ def _rank_of_turned(source: Source, node: ast.UnaryOp) -> int:
     return 1 if not (is_factor or hides) else 0 if is_seen == is_factor else 3
 
 
+def _is_another_name(source: Source, node: ast.AugAssign) -> bool:
+    """`total = state`, and later `total += x`: whether this one statement changes what came in."""
+    function, name = source.function(node), source.of(node.target)
+    inside = source.inside(function) if function is not None else []
+    changed = [n for n in inside if isinstance(n, ast.AugAssign) and source.of(n.target) == name]
+    given = {a.arg for a in function.args.args} if function is not None else set()
+    made = [pair for n in inside if isinstance(n, ast.Assign) for pair in made_in(n)]
+    return len(changed) == 1 and any(
+        source.of(target) == name and source.of(value) in given for target, value in made
+    )
+
+
 def _of_change_in_place(source: Source, node: ast.AugAssign) -> Iterator[Edit]:
     sign = SIGNS[type(node.op)]
     target, value = source.of(node.target), source.in_brackets(node.value)
     how = f"`{sign}=` changes in place what is still needed as it was"
-    yield source.with_a_copy(node, f"{target} = {target} {sign} ({value})", how, 3)
+    rank = 1 if _is_another_name(source, node) else 3
+    yield source.with_a_copy(node, f"{target} = {target} {sign} ({value})", how, rank)
     how = f"`{sign}=` is not the change that belongs there"
     yield source.with_text(node, f"{target} = ({value})", how, 2)
     for other in OTHERS.get(sign, ()):

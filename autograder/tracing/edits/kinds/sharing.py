@@ -283,20 +283,24 @@ def _of_what_others_have(source: Source, node: ast.Assign) -> Iterator[Edit]:
     if function is None or not LEAST_ALIKE <= len(own) <= MOST_WORDS:
         return
     others = [n for n in source.inside(function) if isinstance(n, ast.Assign) and n is not node]
-    found: dict[tuple[int, str], list[int]] = {}
+    found: dict[tuple[int, str, int], list[int]] = {}
     for other in others[:MOST_LINES]:
         more = _more_than(_words(source.of(other.value)), own)
         if more is not None:
             found.setdefault(more, []).append(other.lineno)
-    for (place, text), lines in found.items():
+    for (place, text, differ), lines in found.items():
         start = source.span(node.value)[0] + place
         how = f"`{text.strip()}` is missing, which line {lines[0]} has"
         rank = 0 if len(lines) > 1 or "self." in text else 3  # else that line may have it too much
+        rank += differ > 1  # another layer that is given something else is no sibling
         yield source.with_span(node.value, (start, start), text, how, rank)
 
 
-def _more_than(other: list[tuple[str, int]], own: list[tuple[str, int]]) -> tuple[int, str] | None:
-    """What a text has more than another, all in one place, and where that is in the other."""
+def _more_than(
+    other: list[tuple[str, int]], own: list[tuple[str, int]]
+) -> tuple[int, str, int] | None:
+    """What a text has more than another, all in one place, where that is in the other, and in how
+    many names they differ."""
     count = len(other) - len(own)
     if not 0 < count <= MOST_MORE:
         return None
@@ -308,7 +312,7 @@ def _more_than(other: list[tuple[str, int]], own: list[tuple[str, int]]) -> tupl
         consistent = len(names) == len(differ) and all(a.isidentifier() for p in differ for a in p)
         if consistent and names and run.count("(") == run.count(")") and run[0] != ",":
             text = "".join(f" {names.get(w, w)} " if w in SPACED else names.get(w, w) for w in run)
-            found.append((-len(names), own[first - 1][1], text))
+            found.append((-len(names), own[first - 1][1], text, len(names)))
     return max(found)[1:] if found else None
 
 

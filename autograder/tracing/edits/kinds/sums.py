@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from autograder.tracing.edits.kinds.source import Edit, Source, number
+from autograder.tracing.edits.kinds.source import Edit, Source, number, of_library
 from autograder.tracing.edits.kinds.statements import SURE, added_to, block_of
 from autograder.tracing.text import callee
 
@@ -26,10 +26,12 @@ def of_sums(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes of what is added up."""
     if isinstance(node, ast.Call):
         yield from _one_at_least(source, node)
+        yield from _put_each_time(source, node)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         yield from _up_to_each_place(source, node)
         yield from _over_all_places(source, node)
         yield from _over_all_axes(source, node)
+        yield from _not_turned_back(source, node)
         yield from _of_each_number_first(source, node)
         yield from _of_a_mean(source, node)
         yield from _of_one_less(source, node)
@@ -57,6 +59,22 @@ def _to_one_again(source: Source, node: ast.Assign) -> Iterator[Edit]:
     if drops and by_itself and source.of(value.left) == name and name in source.of(value.right):
         how = f"`{source.shown(value)}` makes rows sum to 1 again, behind the dropout"
         yield source.with_text(value, name, how)
+
+
+def _not_turned_back(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`x.flip(1).cumsum(1)`: what runs from behind, and still stands the other way round."""
+    if callee(node) not in UP_TO:
+        return
+    whole, of = source.parent[node], node.func.value
+    of = node.args[0] if of_library(node.func) and node.args else of
+    turned = isinstance(of, ast.Call) and callee(of) == "flip"
+    back = isinstance(whole, ast.Attribute) and whole.attr == "flip"
+    back = back or (isinstance(whole, ast.Call) and callee(whole) == "flip")
+    if turned and not back:
+        axis = of.args[1:] if of_library(of.func) else of.args
+        given = ", ".join(source.of(each) for each in (*axis, *of.keywords))
+        how = f"`{source.shown(node)}` is not turned back"
+        yield source.with_text(node, f"{source.of(node)}.flip({given})", how, 1)
 
 
 def _by_how_many_they_are(source: Source, node: ast.BinOp) -> Iterator[Edit]:
@@ -285,6 +303,20 @@ def _grown(source: Source, node: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
     parts = [first.left, first.right] if isinstance(first, ast.BinOp) else [first]
     own = isinstance(value.op, ast.Add) and target.id in map(source.of, parts)
     return (first, value.right) if own else None
+
+
+def _put_each_time(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`counts.index_put_(places, ones)` and `counts.scatter_(0, places, ones)`, by default."""
+    name = callee(node)
+    how = f"a place that comes more than once is set once by `{source.shown(node)}`"
+    if name in ("index_put", "index_put_") and not node.keywords and node.args:
+        end = source.span(node.args[-1])[1]
+        yield source.with_span(node, (end, end), ", accumulate=True", how, 1)
+    elif name in ("scatter", "scatter_") and isinstance(node.func, ast.Attribute):
+        (start, _), (_, end) = source.span(node), source.span(node.func)
+        adds = "scatter_add_" if name.endswith("_") else "scatter_add"
+        new = source.text[start : end - len(name)] + adds
+        yield source.with_span(node, (start, end), new, how, 1)
 
 
 def _each_time(source: Source, node: ast.AugAssign) -> Iterator[Edit]:

@@ -1,0 +1,111 @@
+# Shapes that are told where a reader finds them, and parts that a comment parts with a comma.
+
+# %% a dimension that is told in parts | cut(x[B, T, H*(n+m)], H, n, m)
+def cut(x, H, n, m):
+    B, T, _ = x.shape
+    y = x.view(B, T, H, n + m)  # B, T, H, (n, m)  #! cannot tell
+    z = y.transpose(1, 2)  # [B, H, T, (n, m)]  #! cannot tell
+    first, second = z.split([n, m], dim=-1)  # (B, T, H, n), (B, T, H, m)  #! false
+    return first.sum() + second.sum()
+
+
+# %% a product with a shorter name of the code | Up(Sizes(num=num, v_head_dim=m))(x[B, T, num*m]); Up(Sizes(num=num, v_head_dim=m))(x[B, T, num*m], old[B, S, num*m])
+class Sizes:
+    def __init__(self, num, v_head_dim):
+        self.num, self.v_head_dim = num, v_head_dim
+
+
+class Up(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+
+    def forward(self, x, old=None):
+        B, T, _ = x.shape
+        kept = x if old is None else torch.cat([old, x], dim=1)  # B, seq_len, num * v_head  #! cannot tell
+        seq_len = kept.shape[1]
+        v = kept.view(B, seq_len, self.config.num, self.config.v_head_dim).transpose(1, 2)  #! missing
+        w = v[:, :, :T] @ v.mT  # B, num, T, seq_len
+        y = w @ v  # B, num, T, seq_len @ B, num, seq_len, v_head = B, num, T, v_head  #! cannot tell
+        z = y.transpose(1, 2).reshape(B, T, -1)  # B, T, num * v_head  #! cannot tell
+        z = z.mT  # B, T, num * v_head_dim  #! false
+        return z.sum()
+
+
+# %% a product of the second line below | both(x[B, d])
+def both(x):
+    B, d = x.shape
+    # 2. The sum (B, 1, d) @ (B, d, 1) -> (B, 1, 1)
+    row = x.unsqueeze(1)  #! cannot tell
+    dot = torch.bmm(row, row.mT).squeeze(-1).squeeze(-1)  # (B,)
+
+    # 3. The sum (B, 1, d) @ (B, d, 1) -> (B, 1, 1)
+    other = x.unsqueeze(1)  #! false
+
+    third = other.squeeze(1)  # (B, d)
+    return dot.sum() + third.sum()
+
+
+# %% what comes of the line, behind what comes in | mix(a[B, T, d, n], c[B, T, n], e[B, T, d])
+def mix(a, c, e):
+    B, T, d, n = a.shape
+    # a: (B, T, d, n)
+    # c: (B, T, n)
+    # Result: (B, T, n)
+    y = torch.sum(a * c.unsqueeze(2), dim=-1) + e * 2  #! false
+
+    return y.sum()
+
+
+# %% told where it is returned | Heads(hidden)(x[B, T, hidden])
+class Heads(nn.Module):
+    def __init__(self, hidden):
+        super().__init__()
+        self.one = nn.Linear(hidden, 3)
+        self.two = nn.Linear(hidden, 1)
+
+    def forward(self, x):
+        speed = self.one(x)
+        height = self.two(x)
+        other = self.one(x * 2)  #! missing
+        return {
+            "speed": speed,  # (B, T, 3) - along the axes
+            "height": height,  # (B, T, 1)
+            "other": other,
+        }
+
+
+# %% told behind the tuple that is returned | pair(x[B, T, d])
+def pair(x):
+    y = x.sum(dim=2)
+    return y, x  # returns (B, T), (B, T, d)
+
+
+# %% told by a text above the line | flat(x[B, T, d])
+def flat(x):
+    """Rows of all items."""
+    """
+    note: (B, T, d) --> (B * T, d)
+    """
+    y = x.flatten(0, 1)
+    z = y * 2  #! missing
+    return z.sum()
+
+
+# %% wide brackets with signs in between | wide(x[B, T, d])
+def wide(x):
+    y = x * 2  # 形状 -->（100-B,5?,100-d）
+    z = y * 2  # 形状  #! missing
+    return z.sum()
+
+
+# %% a parameter that is there already | Start(hidden)(x[B, hidden])
+class Start(nn.Module):
+    def __init__(self, hidden):
+        super().__init__()
+        self.line = nn.Linear(hidden, hidden)
+
+    def forward(self, x):
+        weight = next(self.parameters()).data
+        more = next(self.parameters()).data * 2  #! missing
+        return weight.sum() + more.sum() + x.sum()
