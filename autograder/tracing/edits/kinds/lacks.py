@@ -9,16 +9,15 @@ from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.names import names_of, sizes, used_in
 from autograder.tracing.edits.kinds.operators import turned_back
+from autograder.tracing.edits.kinds.sharing import SHARE
 from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
 SIGNS = (("-", "is not taken from it"), ("+", "is not added to it"))
-COPIES = ("clone", "copy", "deepcopy", "copy_")
 ROOTS = ("** -0.5", "** 0.5")
 SCALE = re.compile(r"scal|fact|norm|temp|root|sqrt|div|denom")  # how a factor is named
 WALL = -1000  # what hides a score that it is added to
 PLACE = re.compile(r"\bpos|_pos|place")  # how it is called where a token stands
-SHARE = re.compile(r"p$|p_|rate|drop|prob")  # how a probability is named
 MOST = 8  # names that could be the one that is not there
 
 
@@ -33,7 +32,6 @@ def of_what_it_lacks(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_a_share(source, function, node)
         yield from _of_a_first_one(source, node)
         yield from _of_itself(source, function, node)
-        yield from _of_what_stands_there(source, function, node)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         yield from _of_what_is_left(source, node)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
@@ -155,21 +153,6 @@ def _of_itself(source: Source, function: ast.FunctionDef, node: ast.Assign) -> I
     if isinstance(value, ast.Name) and value.id not in sizes(source, function):
         how = f"`{source.shown(node)}` is another name, and no product"
         yield source.with_text(value, f"{value.id} @ {value.id}.mT", how, 2)
-
-
-def _of_what_stands_there(
-    source: Source, function: ast.FunctionDef, node: ast.Assign
-) -> Iterator[Edit]:
-    """`moved[i] = step`, where the step was to be added to what the copy has there."""
-    target = node.targets[0]
-    into = target.value if isinstance(target, ast.Subscript) else None
-    if not isinstance(into, ast.Name) or isinstance(node.value, ast.Constant):
-        return
-    made = source.made(function, into.id)
-    copied = any(callee(n) in COPIES for each in made for n in source.calls(each))
-    how = f"`{source.shown(target)}` is replaced, where something should be added to it"
-    new = f"{source.of(target)} += {source.of(node.value)}"
-    yield source.with_text(node, new, how, 1 if copied else 3)
 
 
 def _numbers(source: Source, function: ast.FunctionDef) -> set[str]:

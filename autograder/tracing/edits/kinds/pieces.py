@@ -10,6 +10,7 @@ from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
 JOINS = ("cat", "concat", "concatenate", "hstack", "vstack")
+COPIES = ("clone", "copy", "deepcopy", "copy_")
 BEGUN = ("zeros", "empty", "zeros_like", "empty_like", "new_zeros", "new_empty")
 
 
@@ -28,7 +29,12 @@ def of_pieces(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.Call) and callee(node) == "narrow":
         yield from _of_a_block(source, node)
     elif isinstance(node, ast.Assign) and function is not None:
-        yield from _of_its_own_place(source, function, node)
+        target = node.targets[0]
+        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            made = source.made(function, target.value.id)
+            begun = [callee(n) for each in made for n in source.calls(each)]
+            yield from _of_its_own_place(source, function, node, begun)
+            yield from _of_what_stands_there(source, node, begun)
 
 
 def _of_two(source: Source, node: ast.expr) -> Iterator[Edit]:
@@ -74,18 +80,22 @@ def _of_one_more(source: Source, function: ast.FunctionDef, node: ast.Call) -> I
 
 
 def _of_its_own_place(
-    source: Source, function: ast.FunctionDef, node: ast.Assign
+    source: Source, function: ast.FunctionDef, node: ast.Assign, begun: list[str]
 ) -> Iterator[Edit]:
     """`result[i] = turn @ result[i]`, where nothing stands yet in the result."""
-    target = node.targets[0]
-    if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
-        return
-    name = target.value.id
-    begun = [callee(n) for each in source.made(function, name) for n in source.calls(each)]
     read = {n.id for n in source.names(function) if not is_about_its_size(source, n)}
     unread = [a.arg for a in function.args.args if a.arg not in ("self", *read)]
     own = [n for n in source.inside(node.value) if isinstance(n, ast.Subscript)]
-    for each in (n for n in own if source.of(n) == source.of(target)):
+    for each in (n for n in own if source.of(n) == source.of(node.targets[0])):
         for other in unread if begun and begun[0] in BEGUN else ():
             how = f"`{source.shown(each)}` is what is filled here, and nothing stands there yet"
             yield source.with_text(each.value, other, how)
+
+
+def _of_what_stands_there(source: Source, node: ast.Assign, begun: list[str]) -> Iterator[Edit]:
+    """`moved[i] = step`, where the step was to be added to what the copy has there."""
+    target = node.targets[0]
+    if not isinstance(node.value, ast.Constant):
+        how = f"`{source.shown(target)}` is replaced, where something should be added to it"
+        new = f"{source.of(target)} += {source.of(node.value)}"
+        yield source.with_text(node, new, how, 1 if any(n in COPIES for n in begun) else 3)
