@@ -367,6 +367,8 @@ def _bare_dims(
     """Dimensions, and the sign that stands between them."""
     if not found or len(found) > 40 or any(t.text in ("[", "]", "{", "}", "@") for t in found):
         return None
+    if found[-1].kind == "shape" and found[-1].text.lower().startswith("shape"):
+        return None  # `q, k, v shape: (b, t, d)` tells whose shape it is
     commas = len(split(found, lambda t: t.text == ",")) > 1
     if commas:  # `b, s, n and d`
         found = [replace(t, kind="comma", text=",") if t.text == "and" else t for t in found]

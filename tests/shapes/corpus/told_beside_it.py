@@ -109,3 +109,14 @@ class Start(nn.Module):
         weight = next(self.parameters()).data
         more = next(self.parameters()).data * 2  #! missing
         return weight.sum() + more.sum() + x.sum()
+
+
+# %% names in front of the word shape | three(x[B, T, 3*d])
+def three(x):
+    B, T, _ = x.shape
+    # q, k, v shape : (B, T, d)
+    q, k, v = x.chunk(3, dim=-1)
+
+    # q, k, v shape : (B, d, T)
+    q, k, v = (t * 2 for t in (q, k, v))  #! false
+    return q.sum() + k.sum() + v.sum()
