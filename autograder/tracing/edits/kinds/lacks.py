@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from autograder.tracing.edits.kinds.names import names_of, sizes, used_in
 from autograder.tracing.edits.kinds.operators import turned_back
 from autograder.tracing.edits.kinds.sharing import SHARE
-from autograder.tracing.edits.kinds.source import Edit, Source, number
+from autograder.tracing.edits.kinds.source import Edit, Source, number, parts_of_index
 from autograder.tracing.text import callee
 
 SIGNS = (("-", "is not taken from it"), ("+", "is not added to it"))
@@ -48,8 +48,9 @@ def of_what_it_lacks(source: Source, node: ast.AST) -> Iterator[Edit]:
 
 def _of_the_next_place(source: Source, node: ast.Subscript) -> Iterator[Edit]:
     """`{"position_ids": positions[:, -1:]}`, which is where the token before stands."""
-    last = node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) else node.slice
-    parent, alone = source.parent[node], isinstance(last, ast.Slice) and last.upper is None
+    parts, parent = parts_of_index(node), source.parent[node]
+    last = parts[-1] if parts else None
+    alone = isinstance(last, ast.Slice) and last.upper is None
     begins = last.lower if alone else last
     whole = isinstance(parent, ast.Dict | ast.Assign | ast.keyword | ast.Return)
     if whole and number(begins) == -1 and PLACE.search(source.of(node.value)):
