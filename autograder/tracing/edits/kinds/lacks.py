@@ -145,7 +145,7 @@ def _of_a_share(source: Source, function: ast.FunctionDef, node: ast.Assign) -> 
     given = [a.arg for a in function.args.args if SHARE.match(a.arg)]
     if number(node.value) == 1 and len(given) == 1:
         how = f"`{source.shown(node)}` is all of it, whatever `{given[0]}` is"
-        yield source.with_text(node.value, f"{source.of(node.value)} - {given[0]}", how, 1)
+        yield source.with_text(node.value, f"{source.of(node.value)} - {given[0]}", how)
 
 
 def _of_itself(source: Source, function: ast.FunctionDef, node: ast.Assign) -> Iterator[Edit]:
