@@ -262,9 +262,10 @@ def _meant(dims, used, bracket, sure, found, i, j, vocabulary: Vocabulary) -> bo
     if bracket == "[" and dims[0] == ("...",) and i == 0 and j == len(found) - 1:
         return True
     if not used:
-        if any(d[0] in ("...", "any") for d in dims) and ("any", "-1") not in dims:
-            return sure or bracket == "["
         whole = i == 0 and j == len(found) - 1
+        if any(d[0] in ("...", "any") for d in dims) and ("any", "-1") not in dims:
+            begins = whole and dims[0] in (("...",), ("any", "*")) and len(dims) > 1
+            return sure or bracket == "[" or begins  # `(..., 24, 6)`, `(*, 3)`
         behind = bracket == "(" and j == len(found) - 1 and len(dims) > 2  # `maps (1, 8, 65, 65)`
         return sure or behind or (whole and (bracket == "[" or len(dims) > 1))
     if len(dims) == 1:

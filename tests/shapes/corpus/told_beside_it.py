@@ -120,3 +120,11 @@ def three(x):
     # q, k, v shape : (B, d, T)
     q, k, v = (t * 2 for t in (q, k, v))  #! false
     return q.sum() + k.sum() + v.sum()
+
+
+# %% dots, or a star, and numbers | pick(x[B, T, d])
+def pick(x):
+    y = torch.stack([x.sum(-1)] * 6, dim=-1)  # (..., 6)
+    z = y.unsqueeze(-1)  # (*, 6, 1)
+    w = z.mT  # (..., 6, 1)  #! false
+    return w.sum()
