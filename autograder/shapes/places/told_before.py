@@ -98,8 +98,12 @@ def _of_its_layer(stmt: Stmt, room) -> bool:
     called = {ast.unparse(n.func) for n in calls}
     layers = {name for name in called if name.startswith("self.")}
     made = [s for s in room.source.traced.stmts if layers & set(flat(s.targets))]
-    own, given = room.source.lines, room.source.given.lines
-    behind = {c.line: c.text for c in room.source.comments if not c.own}
-    behind = {line: text for line, text in behind.items() if own[line - 1].strip() not in given}
-    told = [behind[i] for s in made for i in range(s.line, s.end_line + 1) if i in behind]
-    return any(has_shape(text, room.vocabulary) for text in told)
+    return any(tells_a_shape(s.line, s.end_line, room) for s in made)
+
+
+def tells_a_shape(first: int, last: int, room) -> bool:
+    """Whether a comment behind some lines, but for the hand-out's own, may tell a shape."""
+    lines, given = room.source.lines, room.source.given.lines
+    behind = (c for c in room.source.comments if not c.own and first <= c.line <= last)
+    own = (c.text for c in behind if lines[c.line - 1].strip() not in given)
+    return any(has_shape(text, room.vocabulary) for text in own)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from autograder.shapes.match import results
 from autograder.shapes.places.docstrings import docstrings_of_classes, texts_by_end
-from autograder.shapes.places.told_before import Told, has_shape, named, told_of
+from autograder.shapes.places.told_before import Told, has_shape, named, tells_a_shape, told_of
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.tracer import Function, Stmt, flat, syntax_of
 
@@ -34,7 +34,7 @@ def is_told_elsewhere(stmt: Stmt, room) -> bool:
         or _by_a_class(stmt, room)
         or _where_it_is_returned(stmt, room)
         or _by_a_text_above(stmt, room)
-        or _tells_a_shape(stmt.line, stmt.end_line, room)
+        or tells_a_shape(stmt.line, stmt.end_line, room)
     )
 
 
@@ -151,7 +151,7 @@ def _where_it_is_returned(stmt: Stmt, room) -> bool:
         for part in parts:
             line = end.line + part.lineno - 1
             own = isinstance(part, ast.Name) and part.id in _names(stmt)
-            if own and _tells_a_shape(line, line, room):
+            if own and tells_a_shape(line, line, room):
                 return True
     return False
 
@@ -160,14 +160,6 @@ def _by_a_text_above(stmt: Stmt, room) -> bool:
     """Whether a text of its own, as docstrings are written, tells a shape right above."""
     above = texts_by_end(room.source.source).get(stmt.line - 1, "")
     return any(has_shape(line, room.vocabulary) for line in above.splitlines())
-
-
-def _tells_a_shape(first: int, last: int, room) -> bool:
-    """Whether a comment behind some lines may tell a shape."""
-    behind = {c.line: c.text for c in room.source.comments if not c.own}
-    lines, given = room.source.lines, room.source.given.lines
-    own = (n for n in range(first, last + 1) if n in behind and lines[n - 1].strip() not in given)
-    return any(has_shape(behind[n], room.vocabulary) for n in own)
 
 
 # --- a class -------------------------------------------------------------------------------------

@@ -102,18 +102,21 @@ def _of_the_other_side(
     names = [n for n in source.names(node.value) if n.id in known and n not in called]
     for name in names if len(names) == 1 else ():
         for other in names_of(source, function, node.lineno - 1):
-            beside = [n for n in source.made(function, other) if isinstance(n, ast.Call)]
-            if any(
-                callee(n) == callee(node.value) for n in beside if isinstance(node.value, ast.Call)
-            ):
-                continue  # made as this one is: where both are read, one is taken from the other
-            if other in unread and other != name.id:
+            apart = other in unread and other != name.id
+            if apart and not _is_made_alike(source, function, other, node.value):
                 start = source.span(node.value)[0]
                 begin, end = (place - start for place in source.span(name))
                 text = source.of(node.value)
                 new = f"{text[:begin]}{other}{text[end:]}"
                 for sign, how in SIGNS:
                     yield source.with_text(node.value, f"{text} {sign} {new}", f"`{new}` {how}", 1)
+
+
+def _is_made_alike(source: Source, function: ast.FunctionDef, name: str, value: ast.expr) -> bool:
+    """Whether a variable is made by the call that a value is: `a = f(x)` beside `b = f(y)`. Where
+    both are read, one is taken from the other."""
+    calls = [n for n in source.made(function, name) if isinstance(n, ast.Call)]
+    return isinstance(value, ast.Call) and callee(value) in map(callee, calls)
 
 
 def _of_a_root(source: Source, function: ast.FunctionDef, node: ast.Assign) -> Iterator[Edit]:

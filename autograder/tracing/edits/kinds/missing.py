@@ -18,6 +18,7 @@ from autograder.tracing.edits.kinds.source import (
     changed_in_place,
     names_in,
     number,
+    places_in,
 )
 from autograder.tracing.text import callee, root_of
 
@@ -237,9 +238,7 @@ def _of_triangles_of_scores(source: Source, node: ast.Call) -> Iterator[Edit]:
 
 def _of_what_it_keeps(source: Source, value: ast.Attribute) -> Iterator[Edit]:
     """`return self.state`, which the next call changes in place."""
-    stored = (n for n in source.inside(source.tree) if isinstance(n, ast.Subscript))
-    filled = {source.of(n.value) for n in stored if isinstance(n.ctx, ast.Store)}
-    if source.of(value) in filled:
+    if source.of(value) in map(source.of, places_in(source.inside(source.tree))):
         how = f"`{source.of(value)}` is given out itself, and changed in place later"
         yield source.with_text(value, f"{source.of(value)}.clone()", how, 1)
 

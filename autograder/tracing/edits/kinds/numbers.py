@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from autograder.tracing.edits.kinds.names import place_by_name
 from autograder.tracing.edits.kinds.source import Edit, Source, means, number
-from autograder.tracing.edits.kinds.statements import block_of
+from autograder.tracing.edits.kinds.statements import right_before
 from autograder.tracing.text import callee
 
 AXES = ("dim", "axis", "dims", "dim0", "dim1", "start_dim", "end_dim")
@@ -82,10 +82,9 @@ def _of_a_first_maximum(source: Source, node: ast.expr) -> Iterator[Edit]:
 
 def _worked_out_before(source: Source, node: ast.expr) -> Iterator[Edit]:
     """`ratio = 0.5`, right behind what is worked out for it."""
-    made, value, block = source.parent[node], number(node), None
-    if isinstance(made, ast.Assign) and isinstance(value, float):
-        block = block_of(source, made)
-    before = block[block.index(made) - 1] if block and block.index(made) else None
+    made, alone = source.parent[node], isinstance(number(node), float)
+    alone = alone and isinstance(made, ast.Assign)
+    before = right_before(source, made) if alone else None
     target = before.targets[0] if isinstance(before, ast.Assign) else None
     if isinstance(target, ast.Name) and isinstance(before.value, ast.BinOp):
         how = f"`{source.shown(made)}` is one number, whatever `{target.id}` is"

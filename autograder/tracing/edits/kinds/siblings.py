@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from autograder.tracing.edits.kinds.names import is_about_its_size, names_of, sizes
 from autograder.tracing.edits.kinds.source import Edit, Source, number, of_library
+from autograder.tracing.edits.kinds.statements import block_of
 from autograder.tracing.text import callee, root_of
 
 PLAIN = ("len", "int", "float", "range", "list", "tuple", "print", "str", "min", "max", "enumerate")
@@ -217,10 +218,8 @@ def _layer_and_argument(source: Source, value: ast.expr) -> tuple[str, str]:
 
 def _beside(source: Source, node: ast.Assign) -> list[ast.Assign]:
     """The other statements beside one that give a variable its value."""
-    around = source.parent[node]
-    bodies = [getattr(around, field, None) for field in ("body", "orelse", "finalbody")]
-    body = next((b for b in bodies if isinstance(b, list) and node in b), [])
-    return [n for n in body if isinstance(n, ast.Assign) and n is not node]
+    block = block_of(source, node)
+    return [n for n in block if isinstance(n, ast.Assign) and n is not node]
 
 
 def _form(value: ast.expr) -> str:

@@ -337,7 +337,7 @@ def _starts(source: Source, node: ast.AST) -> int:
 def _filled(source: Source) -> set[str]:
     """The variables that something is put into: lists that grow, places of tensors."""
     nodes = [*source.nodes()]
-    return _names_of(_places_in(nodes)) | _names_of(_methods_in(nodes, GROWS))
+    return _names_of(places_in(nodes)) | _names_of(_methods_in(nodes, GROWS))
 
 
 def changed_in_place(nodes: Iterable[ast.AST]) -> set[str]:
@@ -345,10 +345,10 @@ def changed_in_place(nodes: Iterable[ast.AST]) -> set[str]:
     which a method such as `zero_` is called."""
     nodes = [*nodes]
     written = [n.value for n in nodes if isinstance(n, ast.keyword) and n.arg == "out"]
-    return _names_of([*written, *_places_in(nodes)]) | _names_of(_methods_in(nodes, CHANGES))
+    return _names_of([*written, *places_in(nodes)]) | _names_of(_methods_in(nodes, CHANGES))
 
 
-def _places_in(nodes: list[ast.AST]) -> list[ast.expr]:
+def places_in(nodes: list[ast.AST]) -> list[ast.expr]:
     """What places are filled of."""
     stored = (n for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
     return [n.value for n in stored]

@@ -91,6 +91,13 @@ def block_of(source: Source, node: ast.stmt) -> list[ast.stmt]:
     return next((b for b in blocks if isinstance(b, list) and node in b), [node])
 
 
+def right_before(source: Source, node: ast.stmt) -> ast.stmt | None:
+    """The statement in front of one in its block; None where it is the first."""
+    block = block_of(source, node)
+    place = block.index(node)
+    return block[place - 1] if place else None
+
+
 def _later(source: Source, node: ast.stmt) -> Iterator[Edit]:
     """Two statements in a row, exchanged."""
     block = block_of(source, node)

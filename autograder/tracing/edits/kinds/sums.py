@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.source import Edit, Source, number, of_library
-from autograder.tracing.edits.kinds.statements import SURE, added_to, block_of
+from autograder.tracing.edits.kinds.statements import SURE, added_to, block_of, right_before
 from autograder.tracing.text import callee
 
 BENDS = ("log", "exp", "sqrt", "square", "abs")  # of each number by itself
@@ -51,8 +51,7 @@ def of_sums(source: Source, node: ast.AST) -> Iterator[Edit]:
 
 def _to_one_again(source: Source, node: ast.Assign) -> Iterator[Edit]:
     """`w = w / w.sum(-1, keepdim=True)` right behind a dropout, which has rescaled them already."""
-    name, value, block = source.of(node.targets[0]), node.value, block_of(source, node)
-    before = block[block.index(node) - 1] if block.index(node) else None
+    name, value, before = source.of(node.targets[0]), node.value, right_before(source, node)
     drops = isinstance(before, ast.Assign) and [source.of(t) for t in before.targets] == [name]
     drops = drops and any("drop" in callee(n) for n in source.calls(before.value))
     by_itself = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div)
