@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from autograder.course.calls import Made, Outcome
 from autograder.tracing.edits.kinds.all import edits, source_of
 from autograder.tracing.edits.kinds.another_type import of_another_type
-from autograder.tracing.edits.kinds.missing import ANYWHERE
+from autograder.tracing.edits.kinds.missing import ANYWHERE, shares_what_is_raw
 from autograder.tracing.edits.kinds.put_in import put_in
 from autograder.tracing.edits.kinds.source import (
     NATURAL,
@@ -278,6 +278,7 @@ class Search:
         start, end = edit.place
         source, old = self.wrong.source, self.wrong.source[start:end]
         alone = old in names_in(edit.new) and is_read_at(old, edit.line, source)
+        alone = alone and not shares_what_is_raw(edit.how, old)
         made = lines_that_make(old, source, edit.line) if alone else ()
         known = [line for line in made if self.likely.get(line, 1) < SURELY_RIGHT]
         return edit.told_of(made[0]) if len(made) == len(known) == 1 else edit

@@ -1,4 +1,4 @@
-"""Slips with hooks: one that nothing takes away again."""
+"""Slips with hooks: one that nothing takes away again, one that gives nothing back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ HANDLE, HANDLES, RESULT = "_the_hook", "_the_hooks", "_the_result"
 def of_hooks(source: Source, node: ast.AST) -> Iterator[Edit]:
     """A hook that stays in, taken away at the end of the block that puts it in; where that is a
     loop which does no more, at the end of the block around it. In a hook what goes in for what
-    comes out."""
+    comes out, and what it makes that is not handed back."""
+    if isinstance(node, ast.FunctionDef):
+        yield from _of_what_it_makes(source, node)
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
         yield from _of_what_goes_in(source, node)
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -42,6 +44,25 @@ def of_hooks(source: Source, node: ast.AST) -> Iterator[Edit]:
     text = f"{indent}{HANDLES} = []\n{head}{one} = {call}; {HANDLES}.append({one})"
     away = f"[each.remove() for each in {HANDLES}]"
     yield _with(source, node, around[-1], (begin, text, end), away, how)
+
+
+def _of_what_it_makes(source: Source, node: ast.FunctionDef) -> Iterator[Edit]:
+    """A hook that makes something of what it is given, and returns nothing."""
+    hooks = [c for c in source.calls(source.tree) if callee(c).endswith("_hook") and c.args]
+    inside = source.inside(node)
+    ends = any(isinstance(n, ast.Return) and n.value is not None for n in inside)
+    if ends or node.name not in {source.of(c.args[0]) for c in hooks}:
+        return
+    of_it, last = {a.arg for a in node.args.args}, node.body[-1]
+    for made in (n for n in node.body if isinstance(n, ast.Assign)):
+        if isinstance(made.targets[0], ast.Name) and of_it & {
+            n.id for n in source.names(made.value)
+        }:
+            name, end = made.targets[0].id, source.span(last)[1]
+            of_it.add(name)
+            how = f"`{node.name}` makes `{name}` and hands nothing back, so that nothing changes"
+            new = f"\n{' ' * last.col_offset}return {name}"
+            yield source.with_span(last, (end, end), new, how, SURE).told_of(last.end_lineno)
 
 
 def _of_what_goes_in(source: Source, node: ast.Subscript) -> Iterator[Edit]:

@@ -11,6 +11,7 @@ from autograder.tracing.edits.kinds.source import (
     LIBRARIES,
     Edit,
     Source,
+    is_alias,
     number,
     parts_of_index,
 )
@@ -374,13 +375,15 @@ def _of_sorted(source: Source, node: ast.Name) -> Iterator[Edit]:
     if function is None or not (index or (filled and node in parent.args)):
         return
     how = f"`{node.id}` is in the order of the sorted numbers, and is laid on those as they came"
+    alias = [n for n in source.made(function, node.id) if isinstance(n, ast.Name)]
+    told = alias[0].lineno if len(alias) == 1 and is_alias(node.id, source.text) else None
     for made in source.inside(function):
         target = made.targets[0] if isinstance(made, ast.Assign) else None
         is_sort = isinstance(target, ast.Tuple) and _called(made.value) == "sort"
         if is_sort and len(target.elts) == 2 and made.lineno < node.lineno:
             places = source.of(target.elts[1])
             new = f"{node.id}.gather(-1, {places}.argsort(-1))"
-            yield source.with_expression(node, new, how, 1)
+            yield source.with_expression(node, new, how, 1).told_of(told)
 
 
 def _of_the_way_back(source: Source, node: ast.Call | ast.Assign) -> Iterator[Edit]:

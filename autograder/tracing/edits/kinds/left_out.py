@@ -382,9 +382,12 @@ def _of_settings(source: Source, node: ast.Call) -> Iterator[Edit]:
         yield source.with_text(node, f"{GELUS[callee(node)]}({new})", how, 1)
     settings = [*SETTINGS.get(callee(node), ())]
     settings += [MAPS] if given & {"need_weights"} else []
+    function = source.function(node)
+    known = {a.arg for a in function.args.args} if function is not None else set()
     for name, value, how in settings:
         if name not in given:
-            yield _with(source, node, f"{name}={value}", f"`{source.shown(node)}` {how}", 2)
+            rank, value = (0, name) if name in known else (2, value)
+            yield _with(source, node, f"{name}={value}", f"`{source.shown(node)}` {how}", rank)
 
 
 def _of_a_size(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -7,6 +7,7 @@ tried, and of lines that give what is right none.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -27,6 +28,8 @@ OF_A_NUMBER = (
     ("({}) - 1", "`{}` is one more than what belongs there"),
 )
 SQUARED = "({}) ** 2"
+OF_SHARES = ("are not normalised", "do not sum to 1")  # how what is said of shares ends
+RAW = re.compile(r"logit|score", re.IGNORECASE)
 # What stands around an expression `{}` then, and what is said of the expression without it.
 AROUND = (
     ("({}).transpose(-2, -1)", "the last two axes of `{}` stand in each other's place"),
@@ -86,6 +89,8 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
         for around, how in AROUND:
             if around == SQUARED and grows:
                 continue  # a number that is squared in each round has millions of digits soon
+            if said_to_be_raw(source, node, how):
+                continue
             new, said = around.format(source.of(node)), how.format(source.shown(node))
             rank = 0 if alias else ANYWHERE
             edit = source.with_expression(node, new, said, rank)
@@ -115,6 +120,18 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
     yield from _of_scales(source, node)
     if isinstance(node, ast.Call):
         yield from _of_losses(source, node)
+
+
+def said_to_be_raw(source: Source, node: ast.expr, how: str) -> bool:
+    """Whether a step makes shares of what its statement calls scores or logits: `scores = q @ k`,
+    which have the softmax still to come."""
+    targets = getattr(source.statement(node), "targets", ())
+    return any(shares_what_is_raw(how, source.of(target)) for target in targets)
+
+
+def shares_what_is_raw(how: str, name: str) -> bool:
+    """Whether a change makes shares, by what is said of it, and a name says scores or logits."""
+    return how.endswith(OF_SHARES) and RAW.search(name) is not None
 
 
 def _is_whole(source: Source, node: ast.expr) -> bool:

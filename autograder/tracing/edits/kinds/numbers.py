@@ -409,6 +409,14 @@ def _of_letters(source: Source, node: ast.Call) -> Iterator[Edit]:
             if letter not in out:
                 changed = out[:place] + letter + out[place:]
                 yield source.with_text(first, repr(f"{into}->{changed}"), how, 1)
+    of_all = [
+        n for n in dict.fromkeys(into) if n not in out and all(n in s for s in into.split(","))
+    ]
+    if of_all and into.count(",") == 1:  # one number for each of them, beside what has axes behind
+        start, (_, end) = source.span(first)[0], source.span(node)
+        told = repr(f"{into}->{''.join([*of_all[:1], *out])}")
+        text = f"{told}{source.text[source.span(first)[1] : end]}[..., None]"
+        yield source.with_span(node, (start, end), text, how, 2)
     for place in range(len(out)):
         kept = out[:place], out[place + 1 :]
         yield source.with_text(first, repr(f"{into}->{''.join(kept)}"), how, 2)

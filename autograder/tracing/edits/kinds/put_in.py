@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.kinds.all import MOST_MADE, source_of
-from autograder.tracing.edits.kinds.missing import AROUND, OF_A_NUMBER
+from autograder.tracing.edits.kinds.missing import AROUND, OF_A_NUMBER, said_to_be_raw
 from autograder.tracing.edits.kinds.names import names_of, read_in, sizes
 from autograder.tracing.edits.kinds.source import NATURAL, Edit, Source, number
 from autograder.tracing.text import callee
@@ -109,8 +109,9 @@ def _around(source: Source, node: ast.expr) -> Iterator[Edit]:
     with each round."""
     if not _is_a_number(source, node):
         for around, how in (*AROUND, *MORE, *(() if _goes_round(source, node) else NEW_AXES)):
-            new = around.format(source.of(node))
-            yield _put_around(source, node, new, how.format(source.shown(node)))
+            if not said_to_be_raw(source, node, how):
+                new = around.format(source.of(node))
+                yield _put_around(source, node, new, how.format(source.shown(node)))
 
 
 def _goes_round(source: Source, node: ast.expr) -> bool:
