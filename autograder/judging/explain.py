@@ -113,6 +113,8 @@ CAUSES = [
     ("MemoryError", r"", "memory", "The code asked for more memory than it may have."),
 ]
 
+OWN_CALL = "What is called there takes other arguments than it is given."
+
 _PLACE = re.compile(r" \(<cell [^<>]{1,200}>, line \d{1,9}\)$")
 
 
@@ -133,6 +135,8 @@ def explain_error(
             break
     if check == "raised" and kind == "KeyError" and (keys := _keys_there(text, given)):
         check, cause = "no such key", f"The keys that there are: {keys}."
+    if check == "signature" and error["line"]:  # it was called, and calls something itself
+        cause = OWN_CALL
     if check == "unanswered":
         return Finding(check, Verdict.ERROR, cause, error["line"], error["statement"])
     place = f"Line {error['line']}: " if error["line"] else ""

@@ -162,13 +162,11 @@ def _is_printed(stmt: Stmt, room) -> bool:
 
 
 def _of_its_name(sighting: Sighting, stmt: Stmt, room) -> bool:
-    """Whether a line below, before the name is made again, tells what the statement has made by its
-    name: `x: [b, t]`."""
+    """Whether a line below tells what the statement has made by its name, `x: [b, t]`, also where
+    the name is made again before that."""
     own = set(flat(stmt.targets))
     told = [c for c in sighting.claims if c.stages and {t.label for t in c.terms()} & own]
-    between = [s for s in room.order if stmt.end_line < s.line < sighting.line]
-    again = any(own & set(flat(s.targets)) for s in between if s.kind != "augmented")
-    below = stmt.end_line < sighting.line and not again
+    below = stmt.end_line < sighting.line
     return below and any(room.holds(c, sighting, stmt.id) for c in told)
 
 

@@ -11,7 +11,7 @@ import itertools
 from autograder.shapes.doubts.by_the_code import all_wrong
 from autograder.shapes.doubts.case import Case, made
 from autograder.shapes.recording import Execution, tensors
-from autograder.shapes.text.dims import Expr, evaluate, names_of, shape_fits, shape_names
+from autograder.shapes.text.dims import Expr, evaluate, names_of, shape_fits, shape_names, without
 from autograder.shapes.text.flat import instead
 from autograder.shapes.text.names import normal
 from autograder.shapes.tracer import flat
@@ -64,6 +64,20 @@ def not_as_it_was(case: Case) -> str:
     return "it may be told of what came in" if first else ""
 
 
+def not_as_it_comes_in(case: Case) -> str:
+    """`x: [n, t, d, 1]` above `x = x.reshape(..)`, with names nobody has: as `x` comes in."""
+    label, above = case.last.label, not (case.sighting.trailing or case.below)
+    if not (above and case.unproven and label in flat(case.stmt.targets)):
+        return ""
+    dims, came = without(case.last.dims, set(case.unproven)), False
+    for e in case.runs:  # in the rounds of a loop behind the first it may come in otherwise
+        find, shapes = case.scope.lookup(e), tensors(e.before.get(label))
+        came = came or any(shape_fits(dims, s, find) for s in shapes)
+        if len(dims) in map(len, made(case, e)):
+            return ""
+    return "it may be told of what came in" if came else ""
+
+
 def _came(case: Case, execution: Execution) -> bool:
     """Whether what has the name of a label has the shape before the line runs."""
     shapes, find = tensors(execution.before.get(case.last.label)), case.scope.lookup(execution)
@@ -110,5 +124,6 @@ ELSEWHERE = (
     not_what_it_was_made_of,
     no_name_is_told_otherwise,
     not_as_it_was,
+    not_as_it_comes_in,
     not_of_what_is_gone,
 )

@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass, field
 
 from autograder.shapes.places.docstrings import comment_above, comment_below, entries
-from autograder.shapes.text.lexer import plain, tokens
+from autograder.shapes.text.lexer import Token, plain, tokens
 from autograder.shapes.text.perhaps import perhaps_one
 from autograder.shapes.text.reader import read
 from autograder.shapes.text.shapes_in_text import Vocabulary
@@ -79,16 +79,19 @@ def _first_word(line: str) -> str:
 def named(text: str) -> str:
     """The name that a line begins with."""
     found = [t for t in tokens(text[:80]) if t.text not in BULLETS or t.text in NAMES]
-    texts = [t.text for t in found]
-    while found and (found[0].text in BULLETS or _is_of_results(texts)):
-        found, texts = found[1:], texts[1:]
+    while found and (found[0].text in BULLETS or _is_of_results(found)):
+        found = found[1:]
     follows = len(found) > 1 and found[0].word and found[1].text in NAMES
     return found[0].text if follows else ""
 
 
-def _is_of_results(texts: list[str]) -> bool:
-    """Whether a line goes on with the name of a result: `return: output: [b, t, d]`."""
-    return texts[:1] != [] and texts[0] in RESULTS and texts[1:2] == [":"] and texts[3:4] == [":"]
+def _is_of_results(found: list[Token]) -> bool:
+    """Whether a line goes on with the name of a result: `return: output: [b, t, d]`, or
+    `:return memory (b, t, d)`."""
+    texts = [t.text for t in found[:4]]
+    if len(texts) < 4 or texts[0].lower() not in RESULTS:
+        return False
+    return texts[3 if texts[1] == ":" else 2] in NAMES and (found[1].word or found[2].word)
 
 
 def _of_its_layer(stmt: Stmt, room) -> bool:

@@ -83,7 +83,8 @@ def normal(name: str) -> str:
     if len(name) <= 2:
         return name
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
-    return re.sub(r"_+", "_", name.lower()).strip("_")
+    name = re.sub(r"lenght|lenth", "length", name.lower())  # as it is often written
+    return re.sub(r"_+", "_", name).strip("_")
 
 
 @lru_cache(KEPT)

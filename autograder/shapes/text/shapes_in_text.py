@@ -26,6 +26,7 @@ LARGEST = 120  # tokens between two brackets
 VIEWS = ("view", "reshape")
 INDICES = ("i", "j", "I", "J")
 LEADS = ("shape", "output", "is")
+RANGES = ("range", "interval")
 ARTICLES = ("the", "of", "new", "resulting", "a", "an")
 
 
@@ -246,7 +247,9 @@ def _told(found: list[Token], i: int) -> bool:
         back.pop()
     if back[-1].kind == "shape" or back[-1].text in (":", "=", "=="):
         return True
-    return back[-1].kind == "is" or (back[-1].text == "of" and len(back) > 1)
+    if back[-1].text == "of" and len(back) > 1:
+        return back[-2].text.lower() not in RANGES  # `to a range of [-1, 1]`
+    return back[-1].kind == "is"
 
 
 def _meant(dims, used, bracket, sure, found, i, j, vocabulary: Vocabulary) -> bool:

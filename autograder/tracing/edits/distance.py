@@ -13,6 +13,7 @@ from autograder.tracing.alike import plain
 
 CLOSE = 1e-3  # how far apart the sums of equal values are at most, as a share of their size
 LARGEST = 1e300  # numbers beyond are not told apart
+FEW = 4  # numbers, of which any may be a factor off
 FAR = 2.0  # how far from what is asked for another shape is
 
 
@@ -100,6 +101,23 @@ def _apart(one, other) -> float:
     size = float(other.abs().nan_to_num(0.0, 0.0, 0.0).mean()) or 1.0
     wrong = float((apart > 1e-4 * size).double().mean())
     return wrong + min(float(apart.clamp(max=10 * size).mean()) / size, 10.0) / 10.0
+
+
+def is_a_factor_off(gave: Outcome | None, wanted: Outcome) -> bool:
+    """Whether one factor alone, which is not 1 or 0, is between what came and what is asked for."""
+    if gave is None or gave.error is not None:
+        return False
+    one, other = gave.value, wanted.value
+    if not (isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)):
+        return False
+    if one.shape != other.shape or other.numel() < FEW or one.is_complex() or other.is_complex():
+        return False
+    one, other = plain(one.double()), plain(other.double())
+    size = float(other.norm())
+    factor = float((one * other).sum()) / size**2 if size else 0.0
+    if not math.isfinite(factor) or abs(factor) < CLOSE or abs(factor - 1) < CLOSE:
+        return False
+    return float((one - factor * other).norm()) < CLOSE * abs(factor) * size
 
 
 def are_apart(as_it_is: Outcome, one: Outcome | None, other: Outcome | None) -> bool:

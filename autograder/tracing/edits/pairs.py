@@ -16,7 +16,14 @@ from functools import cached_property
 from autograder.course.calls import Outcome
 from autograder.course.sketch import Sketch
 from autograder.judging.difference import matches
-from autograder.tracing.edits.distance import all_one, are_apart, distance, mark, may_match
+from autograder.tracing.edits.distance import (
+    all_one,
+    are_apart,
+    distance,
+    is_a_factor_off,
+    mark,
+    may_match,
+)
 from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.source import (
@@ -484,10 +491,13 @@ class Pairs:
         wanted = self.wrong.known.expected[self.place]
         if isinstance(wanted.value, Sketch) or wanted.error is not None or self.search.by_chance:
             return []
-        as_it_is = distance(self.wrong.outcomes[self.place], wanted)
+        base = self.wrong.outcomes[self.place]
+        as_it_is, scaled = distance(base, wanted), is_a_factor_off(base, wanted)
         found: dict[float, list[Edit]] = {}
         for edit, gave in zip(self.search.tried, self.search.gave, strict=True):
             far = distance(gave, wanted)
+            if not scaled and is_a_factor_off(gave, wanted):
+                far = min(far, as_it_is) / 2  # one number more is wrong, and no more than that
             if far < as_it_is - 1e-6:
                 alike = found.setdefault(round(far, 6), [])
                 if edit.takes and alike:  # then the first does no more than that

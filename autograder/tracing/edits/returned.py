@@ -46,6 +46,7 @@ TENSORS = {name for name in dir(torch.Tensor) if not name.startswith("_")}
 # A name in a sentence: in backticks, or written as code alone is.
 NAMED = re.compile(r"`(?:\w{1,40}\.){0,4}(\w{1,40})(?:\([^`]{0,80}\))?`|\b(\w{1,20}_\w{1,20})\b")
 DOTTED = re.compile(r"`(\w{1,40}(?:\.\w{1,40}){1,4})`")
+MEANT = {"svdvals": "singular value", "svd": "singular value"}  # calls, by what they give
 SIGN = re.compile(r"[\W_]")
 LIST = "a list comes back where one tensor belongs"
 
@@ -170,7 +171,8 @@ def the_call_named(words: str, text: Text) -> ast.Call | None:
         for target in n.targets
         if isinstance(target, ast.Name) and n.value.attr in named and len(text.made(target.id)) == 1
     }
-    calls = [n for n in text.nodes if isinstance(n, ast.Call) and callee(n) in named | aliases]
+    named |= aliases | {name for name, meant in MEANT.items() if meant in words.lower()}
+    calls = [n for n in text.nodes if isinstance(n, ast.Call) and callee(n) in named]
     return calls[0] if len(calls) == 1 else None
 
 

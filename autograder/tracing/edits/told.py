@@ -379,13 +379,17 @@ def _gave_it(look: Look | None) -> int | None:
 
 def _is_sure(edit: Edit, look: Look | None) -> bool:
     """Whether names cannot be what is wrong: both that change places are given to the function, or
-    nothing else reads the one that belongs there."""
+    read on other lines of it; or nothing else reads the one that belongs there."""
     if not edit.by_name or edit.rank < NATURAL:  # what is made and read nowhere was meant
         return True
     function = function_around(look.text, edit.line) if look is not None else None
-    given = {a.arg for a in function.args.args} if function is not None else set()
+    if function is None:
+        return False
     start, end = edit.place
-    return {look.text.source[start:end], edit.new} <= given if look is not None else False
+    both = {look.text.source[start:end], edit.new}
+    names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
+    read = {n.id for n in names if isinstance(n.ctx, ast.Load) and n.lineno != edit.at}
+    return both <= read or both <= {a.arg for a in function.args.args}
 
 
 def _known_words(finding: Finding, known: Answers) -> str:
@@ -477,7 +481,8 @@ def _said(
         if edit.rank > NATURAL + feeds:
             return placed
     made = search.where_it_is_made(edit)
-    if made is not None:
+    right = placed.where.last_right if there and placed.where.how else None
+    if made is not None and (right is None or made.line > right):  # else the steps show it is right
         edit, there = made, []
     one = f"One thing is wrong, in line {edit.at}: {edit.how}. Everything else is right."
     several = any(text in placed.message for text in SEVERAL)

@@ -128,3 +128,49 @@ def pick(x):
     z = y.unsqueeze(-1)  # (*, 6, 1)
     w = z.mT  # (..., 6, 1)  #! false
     return w.sum()
+
+
+# %% as it comes in, with names that nobody has | rest(x[B, n, d], rows[B, 1, n, 1]); rest(x[B, n, d])
+def rest(x, rows=None):
+    B, n, d = x.shape
+    y = x.sum(-1)  # (B, n)
+    for _ in range(2):
+        if rows is not None:
+            # rows: (episodes, steps - 1, n, 1)
+            rows = rows.reshape(-1, 1, n)  #! cannot tell
+            # rows: (B, 1, n)
+            y = y + rows.squeeze(1)  # (B, n)
+    # y: (episodes, steps - 1, n, 1)
+    y = y.unsqueeze(1)  #! false
+
+    return y.sum()
+
+
+# %% the name of a result in a docstring | Net(d)(x[B, n, d])
+class Net(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.read = nn.GRU(d, d, batch_first=True)
+
+    def forward(self, x):
+        """Reads what comes in.
+
+        :return kept (B, n, d): of each item
+        """
+        d = x.shape[-1]
+        kept, _ = self.read(x)
+        other = kept.mT @ x  #! missing
+        return kept[:, :1], other.sum() / d
+
+
+# %% told by its name, behind a line that makes it anew | steps(x[B, n, d])
+def steps(x):
+    B, n, d = x.shape
+    y = x.mT
+    z = x.sum(-1)  #! missing
+    if z.numel():
+        y = y.relu()
+    u = (y @ x).sum(-1)  # (B, d)
+    # y: (B, d, n)
+    w = y.sum(1)  # (B, n)
+    return u.sum() + w.sum()

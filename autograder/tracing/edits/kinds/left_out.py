@@ -27,6 +27,7 @@ REDUCES = (
     "logsumexp",
 )
 WITH_AXIS = ("-1, keepdim=True", "-1", "-2, keepdim=True", "0")
+RUNNING = ("cumsum", "cumprod", "logcumsumexp", "unbind", "unsqueeze")
 SPREADS = ("std", "var")
 CUTS = ("split", "chunk", "tensor_split", "cat", "stack", "unbind", "softmax", "log_softmax")
 TRIANGLES = ("tril", "triu")
@@ -53,6 +54,7 @@ SETTINGS = {
     "topk": [("largest", "False", "takes the largest")],
     "normalize": [("p", "1", "divides by the length of each row, and not by its sum")],
 }
+SORTS = ("sorted", "argsort", "sort")
 MAPS = ("average_attn_weights", "False", "gives one map for all heads")
 GELUS = dict.fromkeys(("ReLU", "Tanh", "Sigmoid", "SiLU"), "torch.nn.GELU")
 GELUS |= dict.fromkeys(("relu", "sigmoid", "silu"), "torch.nn.functional.gelu")
@@ -148,6 +150,10 @@ def _of_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"`{shown}` drops the axis that it runs along, so that the next step meets another"
         meets = _is_divided_by(source, node)
         yield _with(source, node, "keepdim=True", how, -1 if meets else 1)
+    if name in RUNNING and is_method and axes <= 0 and not {"dim", "axis"} & named:
+        how = f"`{shown}` says of no axis that it runs along it"
+        for more in ("dim=1", "dim=-1", "dim=-2", "dim=0"):
+            yield _with(source, node, more, how, 0)
     yield from _of_several_axes(source, node)
     if name in CUTS and not {"dim", "axis"} & named and is_method and axes < 2:
         how = f"`{shown}` runs along the first axis"
@@ -384,10 +390,17 @@ def _of_settings(source: Source, node: ast.Call) -> Iterator[Edit]:
     settings += [MAPS] if given & {"need_weights"} else []
     function = source.function(node)
     known = {a.arg for a in function.args.args} if function is not None else set()
-    for name, value, how in settings:
+    as_it_says = callee(node) in SORTS and "asc" in _called(source, node)
+    for name, value, how in () if as_it_says else settings:
         if name not in given:
             rank, value = (0, name) if name in known else (2, value)
             yield _with(source, node, f"{name}={value}", f"`{source.shown(node)}` {how}", rank)
+
+
+def _called(source: Source, node: ast.Call) -> str:
+    """What the statement of a call calls what it makes."""
+    targets = getattr(source.statement(node), "targets", ())
+    return " ".join(map(source.of, targets)).lower()
 
 
 def _of_a_size(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -23,6 +23,7 @@ SIGNS = {
     ast.BitAnd: "&",
     ast.BitOr: "|",
 }
+ONE_OVER = re.compile(r"inv|rstd|rsqrt|recip|one_over")  # of what something is multiplied with
 OTHERS = {
     "+": ("-", "*"),
     "-": ("+",),
@@ -162,9 +163,11 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         how = f"the two sides of `{sign}` have changed places in `{shown}`"
         rank = int(not (sign == "-" and _is_of_the_other(source, node)))
         yield source.with_expression(node, f"{right} {sign} {left}", how, rank)
+    one_over = sign == "/" and ONE_OVER.match(right.removeprefix("self."))
     for other in OTHERS.get(sign, ()):
         how = f"`{sign}` is not the operation that belongs in `{shown}`"
-        yield source.with_expression(node, f"{left} {other} {right}", how, 1)
+        rank = -1 if one_over and other == "*" else 1
+        yield source.with_expression(node, f"{left} {other} {right}", how, rank)
     if sign in ("+", "-") and isinstance(node.right, ast.Name):
         name = node.right.id
         how = f"`{name}` is not as much as belongs in `{shown}`"

@@ -12,6 +12,7 @@ from autograder.tracing.edits.kinds.source import LIBRARIES, Edit, Source, numbe
 from autograder.tracing.text import callee, made_in, root_of
 
 PLAIN = (ast.Assign, ast.AugAssign, ast.Expr, ast.AnnAssign)
+OF_LISTS = ("append", "extend", "insert")  # change what they are called on, and give nothing
 SURE = -1  # what keeps a hook in is wrong wherever something runs after it
 MOST_NAMES = 7
 BEFORE = 3  # statements in front of a loop, of which one may belong inside it
@@ -66,7 +67,8 @@ def _none(source: Source, node: ast.stmt) -> Iterator[Edit]:
 def _thrown_away(source: Source, node: ast.Expr) -> Iterator[Edit]:
     """What a statement makes of a variable, and gives to none."""
     first = next((n for n in source.inside(node.value) if isinstance(n, ast.Name)), None)
-    if first is not None:
+    keeps = isinstance(node.value, ast.Call) and callee(node.value) in OF_LISTS
+    if first is not None and not keeps:
         how = f"what `{_shown(source, node)}` makes is thrown away"
         yield source.with_text(node, f"{first.id} = {source.of(node)}", how)
 

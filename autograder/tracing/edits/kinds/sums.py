@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from autograder.tracing.edits.kinds.names import names_of, of_one_type
 from autograder.tracing.edits.kinds.source import Edit, Source, number, of_library
 from autograder.tracing.edits.kinds.statements import SURE, added_to, block_of, right_before
 from autograder.tracing.text import callee
@@ -39,6 +40,7 @@ def of_sums(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_groups(source, node)
     elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         yield from _each_time(source, node)
+        yield from _to_itself(source, node)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         yield from _by_how_many_they_are(source, node)
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
@@ -316,6 +318,17 @@ def _put_each_time(source: Source, node: ast.Call) -> Iterator[Edit]:
         adds = "scatter_add_" if name.endswith("_") else "scatter_add"
         new = source.text[start : end - len(name)] + adds
         yield source.with_span(node, (start, end), new, how, 1)
+
+
+def _to_itself(source: Source, node: ast.AugAssign) -> Iterator[Edit]:
+    """`count += count`, which adds a variable to itself, for another one."""
+    function, own = source.function(node), source.of(node.target)
+    if function is None or source.of(node.value) != own:
+        return
+    how = f"`{own}` is added to itself, in `{source.shown(node)}`"
+    for other in names_of(source, function, node.lineno):
+        if other != own and of_one_type(source, node.value, other):
+            yield source.with_text(node.value, other, how)
 
 
 def _each_time(source: Source, node: ast.AugAssign) -> Iterator[Edit]:
