@@ -272,13 +272,21 @@ def no_product_of_another(case: Case) -> str:
 def no_other_line_calls_it_so(case: Case) -> str:
     """`nn.GRU(hidden_size=half)`: the layer's `hidden_size` is another than that of the class.
 
-    So is what a later line, or another function, has by that name, where this line has none.
+    So is what a later line, or another function, has by that name, where this line has none; and
+    no other comments of this function say what it is here.
     """
     for name in sorted(case.names()) if not case.ends_right() else ():
+        if all(_is_told_here(name, case, e) for e in case.runs):
+            continue
         handed = case.matcher.traced.handed.get(names.normal(name), ())
         if all(_fits_with(name, sorted(handed), case, e) for e in case.runs):
             return "a name may stand for two sizes"
     return ""
+
+
+def _is_told_here(name: str, case: Case, execution: Execution) -> bool:
+    """Whether several other comments of the function are true with a name for its size."""
+    return case.scope.lines_with(name, execution, case.sighting.line, here=True) >= names.ENOUGH
 
 
 def _fits_with(name: str, handed: list[str], case: Case, execution: Execution) -> bool:

@@ -60,6 +60,7 @@ BESIDE_ONE = re.compile(r"\b(\w+) [+-] 1\b")  # what is made one more or less in
 TURNED = ".transpose("  # how a change exchanges axes
 LETTERS = re.compile(r"the letters `[^`]*` do not say ")  # how it is told that they stand wrong
 BY_ONE = re.compile(r" [+-] 1\)*")  # how a change makes a number one less, or one more
+OF_LINE = re.compile(r"\bline (\d{1,6})\b")
 ORDER = re.compile(r"it (?:runs|overwrites|counts|reads|leaves) ")  # of when a statement runs
 DEAR = 300  # what a try may cost, beyond which a line is spared that what is right is made with
 TOLD_TO_LACK = 2  # the same for what is missing, which shows on a later line, too
@@ -337,3 +338,10 @@ class Search:
         shared = shared if self.cost > DEAR else min(shared, 1)
         by_one = TOLD * (self.one_off and BY_ONE.search(edit.new) is not None)
         return 2 * edit.rank + self.likely.get(edit.line, 1) - max(told, by_one) + shared
+
+
+def is_surer(edit: Edit, how: str) -> bool:
+    """Whether a change is surer than what the steps tell: a natural one, or one of the order in
+    which the line runs that they speak of."""
+    lines = set(OF_LINE.findall(how)) & set(OF_LINE.findall(edit.how))
+    return (edit.rank < NATURAL and edit.is_natural) or bool(ORDER.match(edit.how) and lines)

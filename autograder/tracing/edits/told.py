@@ -38,7 +38,7 @@ from autograder.tracing.edits.said_of_two import (
     where_of,
     with_another,
 )
-from autograder.tracing.edits.search import Search
+from autograder.tracing.edits.search import Search, is_surer
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.edits.written import at_what_it_wrote
 from autograder.tracing.first_wrong import LAYOUT
@@ -124,7 +124,7 @@ def _told(
         tried = len(search.tried)
         one = search.longer()
         if placed.where is not None and placed.where.how and not two:
-            one = [e for e in one if e.rank < NATURAL and e.is_natural]  # surer than the steps
+            one = [e for e in one if is_surer(e, placed.where.how)]
         two = () if one else two
         if not (one or two or placed.where) and len(search.tried) > tried:
             of_known, two = _two(first, placed, search, one, known)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.names import made_from, names_of, sizes
-from autograder.tracing.edits.kinds.source import Edit, Source, number
+from autograder.tracing.edits.kinds.source import Edit, Source, number, of_library
 from autograder.tracing.text import callee, made_in
 
 COUNTS = ("len", "numel", "size", "sum")
@@ -56,6 +56,8 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         for axis in (1, -1):
             new = f"{source.in_brackets(node.args[0])}.shape[{axis}]"
             yield source.with_text(node, new, how, 1)
+    elif isinstance(node, ast.Call) and callee(node) == "kthvalue":
+        yield from _of_the_smallest(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "arange" and len(node.args) == 1:
         yield from _of_the_last(source, node.args[0])
     elif isinstance(node, ast.Call) and callee(node) in FILLED and node.args:
@@ -470,3 +472,14 @@ def _of_a_group(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         for first, last in reversed(places):
             changed = f"{changed[: first - start]}({whole} // {count}){changed[last - start :]}"
         yield source.with_span(node, (start, end), changed, how, 1)
+
+
+def _of_the_smallest(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`kthvalue(x, k)`, which counts from the smallest, for the k-th largest."""
+    library = of_library(node.func)
+    given = node.args[library:]
+    of = node.args[0] if library else node.func.value
+    if given:
+        how = f"`{source.shown(node)}` counts from the smallest"
+        new = f"{source.in_brackets(of)}.shape[-1] - {source.in_brackets(given[0])} + 1"
+        yield source.with_text(given[0], new, how)

@@ -514,8 +514,8 @@ def _of_attribute(source: Source, node: ast.Attribute) -> Iterator[Edit]:
         for n in source.inside(source.tree)
         if isinstance(n, ast.Assign)
         for target in n.targets
-        for t in ast.walk(target)
-        if isinstance(t, ast.Attribute) and _is_self(t)
+        for t in ast.walk(target)  # not `x[self.size]`, which gives that nothing
+        if isinstance(t, ast.Attribute) and isinstance(t.ctx, ast.Store) and _is_self(t)
     }
     own, parent = made.get(node.attr), source.parent[node]
     function = source.function(node)

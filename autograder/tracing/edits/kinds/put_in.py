@@ -140,6 +140,17 @@ def _beside(source: Source, node: ast.expr) -> Iterator[Edit]:
             yield _put(source, node, sign, name, how)
             if count:
                 yield _put(source, node, sign, f"{name} ** 0.5", how)
+    for name in source.once("constants", lambda: _constants(source)):
+        for sign, how in BESIDE[:2] if name != source.of(node) else ():
+            if not _comes_to_the_same(source, node, sign, True):
+                yield _put(source, node, sign, name, how)
+
+
+def _constants(source: Source) -> list[str]:
+    """The numbers that stand in front of all functions: `LOG2E = 1.4427`."""
+    made = [n for n in source.tree.body if isinstance(n, ast.Assign) and len(n.targets) == 1]
+    named = [n for n in made if isinstance(n.targets[0], ast.Name)]
+    return [n.targets[0].id for n in named if number(n.value) is not None]
 
 
 def _comes_to_the_same(source: Source, node: ast.expr, sign: str, is_number: bool) -> bool:

@@ -251,8 +251,13 @@ def _up_to_this_round(source: Source, node: ast.Call) -> Iterator[Edit]:
     rounds = {t.id for n in loops for t in ast.walk(n.target) if isinstance(t, ast.Name)}
     if rounds & {n.id for n in source.names(end)}:
         how = f"`{source.shown(node)}` ends with the round around it"
+        own = source.parent[node]
+        asked = [n for n in source.inside(own) if isinstance(n, ast.Compare)]
+        pairs = [{n.id for n in source.names(each)} for each in asked]
+        mine = {n.id for n in source.names(getattr(own, "target", own))}
+        both = any(pair & rounds and pair & mine for pair in pairs)  # `if i == j`, and else
         for count in sorted(sizes(source, function))[:MOST]:
-            yield source.with_text(end, count, how, 2)
+            yield source.with_text(end, count, how, 0 if both else 2)
 
 
 def _of_this_round(source: Source, node: ast.Compare) -> Iterator[Edit]:

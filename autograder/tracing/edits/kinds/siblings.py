@@ -18,6 +18,7 @@ PLAIN = ("len", "int", "float", "range", "list", "tuple", "print", "str", "min",
 PLAIN += ("sum", "zip", "sorted", "tensor", "numel", "as_tensor", "stack", "cat", "arange", "abs")
 LAYOUT = ("view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "size", "item")
 MOST_LOOPS = 2  # loops around a count, the innermost first
+MOST_BESIDE = 3  # statements on each side that may be made alike
 MOST_GIVEN = 2  # what layers are called with
 
 
@@ -44,6 +45,7 @@ def of_siblings(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _without_the_method_of_the_other(source, node)
     elif isinstance(node, ast.Assign):
         yield from _without_the_last_step(source, node)
+        yield from _without_the_call_of_one(source, node)
         yield from _given_another(source, node)
 
 
@@ -66,6 +68,26 @@ def _as_elsewhere(source: Source, node: ast.Name) -> Iterator[Edit]:
         if not renamed and source.statement(call) is not source.statement(node):
             how = f"`{node.id}` stands where `{source.shown(call)}` is taken elsewhere"
             yield source.with_text(node, source.of(call), how, 1)
+
+
+def _without_the_call_of_one(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """`q = q.mT` beside `k = phi(k).mT`, which is made alike but for the call."""
+    block, own = block_of(source, node), source.of(node.targets[0])
+    place = block.index(node)
+    beside = block[max(0, place - MOST_BESIDE) : place + MOST_BESIDE + 1]
+    for other in (n for n in beside if isinstance(n, ast.Assign) and n is not node):
+        name, text = source.of(other.targets[0]), source.of(other.value)
+        for call in source.calls(other.value) if name.isidentifier() and own.isidentifier() else ():
+            if len(call.args) != 1 or call.keywords or source.of(call.args[0]) != name:
+                continue
+            begin, (start, end) = source.span(other.value)[0], source.span(call)
+            without = f"{text[: start - begin]}{name}{text[end - begin :]}"
+            alike, mine = (re.sub(rf"\b{name}\b", own, each) for each in (without, text))
+            if alike == source.of(node.value):
+                how = (
+                    f"`{own}` is taken as it is, and `{source.shown(call)}` in line {other.lineno}"
+                )
+                yield source.with_text(node.value, mine, how, 1)
 
 
 def _gives_something_of_it(source: Source, call: ast.Call) -> bool:
