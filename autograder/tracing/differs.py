@@ -11,6 +11,7 @@ MOST_ITEMS = 16  # that are compared with one another
 ZEROS = "there are zeros where values were expected"
 OTHER_ZEROS = "zeros stand in other places than they should"
 FEW = 0.5  # the share of an axis up to which one says that only these places differ
+SIGN = "the sign is wrong"
 
 
 def differs(value: torch.Tensor, right: torch.Tensor) -> str:
@@ -72,7 +73,7 @@ def _hidden_otherwise(hidden: torch.Tensor, wanted: torch.Tensor) -> str:
 
 def _by_a_factor(factor: float) -> str:
     if abs(factor + 1) < 1e-3:
-        return "the sign is wrong"
+        return SIGN
     if factor < 0:
         return "the sign and the size are wrong"
     if factor < 1:

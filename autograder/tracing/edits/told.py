@@ -13,6 +13,7 @@ from autograder.course.general.operations import OPERATION
 from autograder.course.steps.traces import LEAF
 from autograder.judging.difference import is_nameless
 from autograder.judging.look_again import PREFIX
+from autograder.tracing.differs import SIGN
 from autograder.tracing.edits.beside_a_judge import beside_a_judge
 from autograder.tracing.edits.by_keys import at_its_key
 from autograder.tracing.edits.by_parts import by_parts
@@ -481,8 +482,8 @@ def _said(
         if edit.rank > NATURAL + feeds:
             return placed
     made = search.where_it_is_made(edit)
-    right = placed.where.last_right if there and placed.where.how else None
-    if made is not None and (right is None or made.line > right):  # else the steps show it is right
+    sign = there and placed.where.how == SIGN  # of numbers that are right, whoever made them
+    if made is not None and not (sign and made.line <= (placed.where.last_right or 0)):
         edit, there = made, []
     one = f"One thing is wrong, in line {edit.at}: {edit.how}. Everything else is right."
     several = any(text in placed.message for text in SEVERAL)

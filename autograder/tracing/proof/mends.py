@@ -9,6 +9,7 @@ import torch
 
 from autograder.course.steps.traces import LEAF, Done, Step
 from autograder.tracing.alike import plain
+from autograder.tracing.differs import SIGN
 from autograder.tracing.first_wrong import LAYOUT, Judged
 from autograder.tracing.proof.operations import REDUCED
 from autograder.tracing.proof.replay import Replay
@@ -61,7 +62,7 @@ def ways_to_mend(judged: Judged, replay: Replay, group: Sequence[int]) -> Iterat
     if first.calls[-1].op in JOINS:
         yield from _other_axes(group, steps)
         yield from _joined_otherwise(group, steps, replay)
-    yield Mend({i: -s.value for i, s in zip(group, steps, strict=True)}, {}, "the sign is wrong")
+    yield Mend({i: -s.value for i, s in zip(group, steps, strict=True)}, {}, SIGN)
     yield from _other_signs(group, steps)
     yield from _other_diagonals(group, steps)
     yield from _with_keepdim(judged, group, steps)
