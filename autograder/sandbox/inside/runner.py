@@ -152,9 +152,12 @@ class Runner:
         if found is None:
             found = self.namespace[call["name"]]
             if call.get("build") is not None:
-                args = [decode(a, tensors, MAKERS) for a in call["build"]["args"]]
+                # An object with a name stays, and the model that it was built with is its own.
+                again = self.kept is not None and not call.get("on")
+                given = self.kept.given if again else partial(decode, make=MAKERS)
+                args = [given(a, tensors) for a in call["build"]["args"]]
                 kwargs = call["build"]["kwargs"].items()
-                kwargs = {k: decode(v, tensors, MAKERS) for k, v in kwargs}
+                kwargs = {k: given(v, tensors) for k, v in kwargs}
                 mends = call.get("mend")
                 found = modules.mended(found, args, kwargs) if mends else found(*args, **kwargs)
             if call.get("on"):
