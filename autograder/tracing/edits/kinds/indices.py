@@ -31,6 +31,7 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_places(source, node)
         yield from _of_a_later_axis(source, node)
         yield from _from_the_end(source, node)
+        yield from _from_the_other_side(source, node)
         yield from _of_two_in_a_row(source, node)
         yield from _of_one_in_a_loop(source, node)
         yield from _of_one_of_an_axis(source, node)
@@ -325,6 +326,16 @@ def _from_the_end(source: Source, node: ast.Subscript) -> Iterator[Edit]:
         yield source.with_text(node.slice, ", ".join([*parts, ":"]), how, 1)
     elif len(parts) > 2 and parts[0] == "..." and parts[-1] == ":":
         yield source.with_text(node.slice, ", ".join(parts[:-1]), how, 1)
+
+
+def _from_the_other_side(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """`ordered[:, k - 1]` for `ordered[:, -k]`, and the other way round."""
+    how = f"`{source.shown(node)}` counts from the other end"
+    for part in parts_of_index(node):
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Sub) and number(part.right) == 1:
+            yield source.with_text(part, f"-{source.in_brackets(part.left)}", how, 1)
+        elif isinstance(part, ast.UnaryOp) and number(part) is None:
+            yield source.with_text(part, f"{source.of(part.operand)} - 1", how, 1)
 
 
 def _of_one_too_many(source: Source, node: ast.Subscript) -> Iterator[Edit]:

@@ -41,6 +41,8 @@ def of_siblings(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.Dict):
         yield from _without_the_index_of_one(source, node.values)
         yield from _spelt_as_others(source, node)
+    elif isinstance(node, ast.Slice):
+        yield from _the_part_of_one_beside(source, node)
     elif isinstance(node, ast.BinOp | ast.Compare):
         yield from _without_the_method_of_the_other(source, node)
     elif isinstance(node, ast.Assign):
@@ -88,6 +90,22 @@ def _without_the_call_of_one(source: Source, node: ast.Assign) -> Iterator[Edit]
                     f"`{own}` is taken as it is, and `{source.shown(call)}` in line {other.lineno}"
                 )
                 yield source.with_text(node.value, mine, how, 1)
+
+
+def _the_part_of_one_beside(source: Source, node: ast.Slice) -> Iterator[Edit]:
+    """`bias[:width]` beside `weight[:, start:stop]`, where both are of one part."""
+    statement, own = source.statement(node), source.of(node)
+    if not isinstance(statement, ast.Assign) or source.function(node) is None:
+        return
+    block = block_of(source, statement)
+    place = block.index(statement)
+    beside = block[max(0, place - MOST_BESIDE) : place + MOST_BESIDE + 1]
+    others = [n for each in beside if each is not statement for n in source.inside(each)]
+    parts = {source.of(n): n for n in others if isinstance(n, ast.Slice) and n.lower and n.upper}
+    for part, other in parts.items():
+        if part != own:
+            how = f"`{own}` is another part than line {other.lower.lineno} takes"
+            yield source.with_text(node, part, how, 1)
 
 
 def _gives_something_of_it(source: Source, call: ast.Call) -> bool:
