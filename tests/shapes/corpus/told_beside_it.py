@@ -174,3 +174,72 @@ def steps(x):
     # y: (B, d, n)
     w = y.sum(1)  # (B, n)
     return u.sum() + w.sum()
+
+
+# %% what a line hands on, where the others tell what comes of theirs | scores(x[B, n, d], w[d, k])
+def scores(x, w):
+    B, n, d = x.shape
+    y = x.relu()  # (B, n, d)
+    z = y.mT  # (B, d, n)
+    u = z.sum(1)  # (B, n)
+    s = torch.matmul(z.transpose(1, 2), w)  # (B, n, d)  #! false
+    return s.sum() + u.sum()
+
+
+# %% a length that other comments of the function tell | Longer(d)(x[B, L, d]); Longer(d).again(x[B, L, d])
+class Longer(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.first = nn.Parameter(torch.zeros(1, 1, d))
+
+    def forward(self, x):
+        y = x.relu()  # (B, L, d)
+        y = torch.cat([self.first.repeat(len(y), 1, 1), y], dim=1)  # (B, L+1, d)
+        z = y.relu()  # (B, L+1, d)
+        z = z.sum(-1)  # (B, L)  #! false
+        return z
+
+    def again(self, x):
+        z = self(x)  # (B, L+1)
+        L = z.shape[1]
+        return z.view(-1, L, 1)  # (B, L, 1)
+
+
+# %% an interval, and no shape | scale(x[B, n])
+def scale(x):
+    B, n = x.shape
+    # to a range of [-1, 1]
+    y = 2 * torch.sigmoid(x.sum(0)) - 1  #! missing
+
+    # to a tensor of [-1, 1]
+    z = y[:, None]
+
+    return z.sum()
+
+
+# %% told above what is returned, in a notation of its own | mix(q[b, h, n, d], v[b, h, n, d])
+def mix(q, v, drop=None):
+    w = (q @ v.mT).softmax(-1)  # (b, h, n, n)
+    out = w.matmul(v)
+
+    if drop is not None:
+        out = drop(out)
+
+    # (b, *(h), n, d = head)
+    return out  #! cannot tell
+
+
+# %% a length in its usual misspelling | Cross(d)(x[batch, rows, d], y[batch, columns, d]); Cross(d)(x[batch, rows, d], x[batch, rows, d])
+class Cross(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(d, d) for _ in range(3))
+
+    def forward(self, x, y):
+        query = self.q(x)  # [batch, lenght, d] --> [batch, lenght, d]
+        key = self.k(y)  # [batch, lenght, d] --> [batch, lenght, d]  #! cannot tell
+        value = self.v(y).mT  # [batch, lenght, d]  #! false
+        w = query @ key.mT  # [batch, rows, columns]
+        z = w @ value.mT  # [batch, lenght, d]
+        u = z.relu()  # [batch, lenght, d]
+        return u.sum()

@@ -20,6 +20,7 @@ FILLED = ("full", "full_like", "new_full", "tensor", "new_tensor", "as_tensor")
 SHORT, LONG = 12, 8  # how long a probe is at most that may be too short, and by how much
 MADE_OF_SIZES = ("eye", "zeros", "ones", "randn", "rand", "arange", "full", "linspace")
 MASKS = ("tril", "triu", "tril_", "triu_")
+A_SIZE = re.compile(r"size|dim|width|per_")
 MOST_SIZES = 6  # that are tried in the place of one sum
 
 
@@ -216,10 +217,18 @@ def _of_one_head(source: Source, node: ast.Name) -> Iterator[Edit]:
     divides = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.FloorDiv | ast.Mod)
     if not (divides and parent.right is node and HEADS.search(node.id)) or function is None:
         return
+    if _gives_a_size(source, node):
+        return
     how = f"`{node.id}` is how many there are, and not the size of one, in `{source.shown(parent)}`"
     counted = sizes(source, function) - {node.id}
     for name in [n for n in names_of(source, function, node.lineno) if n in counted][:3]:
         yield source.with_text(node, f"({name} // {node.id})", how, 1)
+
+
+def _gives_a_size(source: Source, node: ast.expr) -> bool:
+    """`head_size = hidden // num_heads`, which is as it says."""
+    targets = getattr(source.statement(node), "targets", ())
+    return any(A_SIZE.search(source.of(target)) for target in targets)
 
 
 def _of_neighbours(source: Source, node: ast.BinOp) -> Iterator[Edit]:
@@ -463,6 +472,8 @@ def _of_a_group(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     same = [n for n in inside if isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv)]
     places = sorted(source.span(n.right) for n in same if source.of(n.right) == count)
     if source.span(node.right) != places[0] or not isinstance(node.left, ast.Name):
+        return
+    if _gives_a_size(source, node):
         return
     start, end = places[0][0], places[-1][1]
     how = f"`{count}` is how many groups there are, and not the size of one"

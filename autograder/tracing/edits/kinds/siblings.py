@@ -26,6 +26,7 @@ def of_siblings(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes that make a part of a program like what stands elsewhere in it."""
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield from _as_elsewhere(source, node)
+        yield from _summed_as_elsewhere(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "arange" and node.args:
         yield from _counted_on(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "cumsum":
@@ -106,6 +107,23 @@ def _the_part_of_one_beside(source: Source, node: ast.Slice) -> Iterator[Edit]:
         if part != own:
             how = f"`{own}` is another part than line {other.lower.lineno} takes"
             yield source.with_text(node, part, how, 1)
+
+
+def _summed_as_elsewhere(source: Source, node: ast.Name) -> Iterator[Edit]:
+    """`total = e.sum(-1)` beside `e * mask / total`: of all, where that takes a part."""
+    function, call = source.function(node), source.parent[node]
+    call = source.parent[call] if isinstance(call, ast.Attribute) else call
+    if function is None or not isinstance(call, ast.Call) or callee(call) != "sum":
+        return
+    products = [n for n in source.inside(function) if isinstance(n, ast.BinOp)]
+    products = [n for n in products if isinstance(n.op, ast.Mult)]
+    taken = {
+        source.of(n): n for n in products if node.id in (source.of(n.left), source.of(n.right))
+    }
+    for text, product in taken.items():
+        if source.statement(product) is not source.statement(node):
+            how = f"`{node.id}` is added up as a whole, and line {product.lineno} takes `{text}`"
+            yield source.with_expression(node, text, how, 1)
 
 
 def _gives_something_of_it(source: Source, call: ast.Call) -> bool:
