@@ -5,7 +5,7 @@ Each public function is a fact for `facts.FACTS`, as in `readings`.
 
 from __future__ import annotations
 
-from autograder.shapes.doubts.case import OFTEN, Case, in_one_call
+from autograder.shapes.doubts.case import Case, in_one_call
 from autograder.shapes.match import results
 from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.tables import Stmt
@@ -18,13 +18,8 @@ SOON = 6  # lines below a heading in which a name may get its last shape
 
 
 def not_of_what_is_handed(case: Case) -> str:
-    """`y = layer(x.permute(1, 0, 2))  # [t, b, d]`: the shape in which the layer takes it.
-
-    Not where several true comments of the function are behind their lines: they tell what comes.
-    """
+    """`y = layer(x.permute(1, 0, 2))  # [t, b, d]`: the shape in which the layer takes it."""
     if not case.sighting.trailing or case.part or len(case.claim.terms()) != 1:
-        return ""
-    if len(case.twins) >= OFTEN:
         return ""
     handed = all(_has_one(case, case.last.dims, _handed(case, e), e) for e in case.runs)
     return "it may be what the line hands on" if handed else ""

@@ -176,16 +176,6 @@ def steps(x):
     return u.sum() + w.sum()
 
 
-# %% what a line hands on, where the others tell what comes of theirs | scores(x[B, n, d], w[d, k])
-def scores(x, w):
-    B, n, d = x.shape
-    y = x.relu()  # (B, n, d)
-    z = y.mT  # (B, d, n)
-    u = z.sum(1)  # (B, n)
-    s = torch.matmul(z.transpose(1, 2), w)  # (B, n, d)  #! false
-    return s.sum() + u.sum()
-
-
 # %% a length that other comments of the function tell | Longer(d)(x[B, L, d]); Longer(d).again(x[B, L, d])
 class Longer(nn.Module):
     def __init__(self, d):
