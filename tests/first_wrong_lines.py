@@ -148,6 +148,7 @@ its line (of a pair both lines) and the cause are right and nothing false is sai
 | EX to FF | 104 of 126 | 50 of 72 | 23 of 198 | 27 of 27 |
 | FG to FK | 48 of 70 | 29 of 40 | 18 of 110 | 15 of 15 |
 | FL to FQ | 74 of 84 | 37 of 48 | 8 of 132 | 18 of 18 |
+| FR to FV | 57 of 70 | 31 of 40 | 11 of 110 | 15 of 15 |
 
 A row adds up sets of mostly 14 single mistakes and 8 pairs, each by another reader, each tried
 before anything was mended for it. From AD on the line alone is counted, of a pair both lines. Some

@@ -104,9 +104,10 @@ def _of_its_layer(stmt: Stmt, room) -> bool:
     return any(tells_a_shape(s.line, s.end_line, room) for s in made)
 
 
-def tells_a_shape(first: int, last: int, room) -> bool:
-    """Whether a comment behind some lines, but for the hand-out's own, may tell a shape."""
+def tells_a_shape(first: int, last: int, room, alone: bool = False) -> bool:
+    """Whether a comment behind some lines, but for the hand-out's own, may tell a shape; or one
+    that stands alone on them."""
     lines, given = room.source.lines, room.source.given.lines
-    behind = (c for c in room.source.comments if not c.own and first <= c.line <= last)
-    own = (c.text for c in behind if lines[c.line - 1].strip() not in given)
+    there = (c for c in room.source.comments if c.own == alone and first <= c.line <= last)
+    own = (c.text for c in there if lines[c.line - 1].strip() not in given)
     return any(has_shape(text, room.vocabulary) for text in own)

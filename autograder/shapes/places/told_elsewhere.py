@@ -148,8 +148,9 @@ def _where_it_is_returned(stmt: Stmt, room) -> bool:
     for end in (s for s in room.order if s.kind == "return" and s.line > stmt.end_line):
         node = syntax_of(end, room.source.lines)
         value = getattr(node, "value", None)
-        alone = isinstance(value, ast.Name) and value.id in _names(stmt)
-        if alone and _is_told_above(end, room) and _is_the_same(stmt, end, room):
+        above = tells_a_shape(end.line - 1, end.line - 1, room, alone=True)
+        itself = isinstance(value, ast.Name) and value.id in _names(stmt)
+        if above and itself and _is_the_same(stmt, end, room):
             return True
         parts = value.values if isinstance(value, ast.Dict) else getattr(value, "elts", [])
         for part in parts:
@@ -158,13 +159,6 @@ def _where_it_is_returned(stmt: Stmt, room) -> bool:
             if own and tells_a_shape(line, line, room):
                 return True
     return False
-
-
-def _is_told_above(stmt: Stmt, room) -> bool:
-    """Whether a comment right above a line, but for the hand-out's own, may tell a shape."""
-    above = (c for c in room.source.comments if c.own and c.line == stmt.line - 1)
-    own = (c.text for c in above if c.text.strip() not in room.source.given.lines)
-    return any(has_shape(text, room.vocabulary) for text in own)
 
 
 def _by_a_text_above(stmt: Stmt, room) -> bool:

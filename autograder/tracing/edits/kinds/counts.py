@@ -217,18 +217,12 @@ def _of_one_head(source: Source, node: ast.Name) -> Iterator[Edit]:
     divides = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.FloorDiv | ast.Mod)
     if not (divides and parent.right is node and HEADS.search(node.id)) or function is None:
         return
-    if _gives_a_size(source, node):
-        return
+    if A_SIZE.search(source.given_to(node)):
+        return  # `head_size = hidden // num_heads` is as it says
     how = f"`{node.id}` is how many there are, and not the size of one, in `{source.shown(parent)}`"
     counted = sizes(source, function) - {node.id}
     for name in [n for n in names_of(source, function, node.lineno) if n in counted][:3]:
         yield source.with_text(node, f"({name} // {node.id})", how, 1)
-
-
-def _gives_a_size(source: Source, node: ast.expr) -> bool:
-    """`head_size = hidden // num_heads`, which is as it says."""
-    targets = getattr(source.statement(node), "targets", ())
-    return any(A_SIZE.search(source.of(target)) for target in targets)
 
 
 def _of_neighbours(source: Source, node: ast.BinOp) -> Iterator[Edit]:
@@ -473,7 +467,7 @@ def _of_a_group(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     places = sorted(source.span(n.right) for n in same if source.of(n.right) == count)
     if source.span(node.right) != places[0] or not isinstance(node.left, ast.Name):
         return
-    if _gives_a_size(source, node):
+    if A_SIZE.search(source.given_to(node)):
         return
     start, end = places[0][0], places[-1][1]
     how = f"`{count}` is how many groups there are, and not the size of one"

@@ -55,12 +55,11 @@ def _of_what_it_makes(source: Source, node: ast.FunctionDef) -> Iterator[Edit]:
         return
     of_it, last = {a.arg for a in node.args.args}, node.body[-1]
     for made in (n for n in node.body if isinstance(n, ast.Assign)):
-        if isinstance(made.targets[0], ast.Name) and of_it & {
-            n.id for n in source.names(made.value)
-        }:
-            name, end = made.targets[0].id, source.span(last)[1]
+        name, read = source.of(made.targets[0]), {n.id for n in source.names(made.value)}
+        if name.isidentifier() and of_it & read:
             of_it.add(name)
             how = f"`{node.name}` makes `{name}` and hands nothing back, so that nothing changes"
+            end = source.span(last)[1]
             new = f"\n{' ' * last.col_offset}return {name}"
             yield source.with_span(last, (end, end), new, how, SURE).told_of(last.end_lineno)
 

@@ -27,7 +27,7 @@ REDUCES = (
     "logsumexp",
 )
 WITH_AXIS = ("-1, keepdim=True", "-1", "-2, keepdim=True", "0")
-RUNNING = ("cumsum", "cumprod", "logcumsumexp", "unbind", "unsqueeze")
+RUNNING = ("cumsum", "cumprod", "logcumsumexp", "unsqueeze")  # need to be told an axis
 SPREADS = ("std", "var")
 CUTS = ("split", "chunk", "tensor_split", "cat", "stack", "unbind", "softmax", "log_softmax")
 TRIANGLES = ("tril", "triu")
@@ -390,17 +390,11 @@ def _of_settings(source: Source, node: ast.Call) -> Iterator[Edit]:
     settings += [MAPS] if given & {"need_weights"} else []
     function = source.function(node)
     known = {a.arg for a in function.args.args} if function is not None else set()
-    as_it_says = callee(node) in SORTS and "asc" in _called(source, node)
+    as_it_says = callee(node) in SORTS and "asc" in source.given_to(node).lower()
     for name, value, how in () if as_it_says else settings:
         if name not in given:
             rank, value = (0, name) if name in known else (2, value)
             yield _with(source, node, f"{name}={value}", f"`{source.shown(node)}` {how}", rank)
-
-
-def _called(source: Source, node: ast.Call) -> str:
-    """What the statement of a call calls what it makes."""
-    targets = getattr(source.statement(node), "targets", ())
-    return " ".join(map(source.of, targets)).lower()
 
 
 def _of_a_size(source: Source, node: ast.Call) -> Iterator[Edit]:

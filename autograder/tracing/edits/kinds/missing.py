@@ -128,8 +128,7 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
 def said_to_be_raw(source: Source, node: ast.expr, how: str) -> bool:
     """Whether a step makes shares of what its statement calls scores or logits: `scores = q @ k`,
     which have the softmax still to come."""
-    targets = getattr(source.statement(node), "targets", ())
-    return any(shares_what_is_raw(how, source.of(target)) for target in targets)
+    return shares_what_is_raw(how, source.given_to(node))
 
 
 def shares_what_is_raw(how: str, name: str) -> bool:

@@ -409,20 +409,19 @@ def _of_letters(source: Source, node: ast.Call) -> Iterator[Edit]:
             if letter not in out:
                 changed = out[:place] + letter + out[place:]
                 yield source.with_text(first, repr(f"{into}->{changed}"), how, 1)
-    of_all = [
-        n for n in dict.fromkeys(into) if n not in out and all(n in s for s in into.split(","))
-    ]
-    if of_all and into.count(",") == 1:  # one number for each of them, beside what has axes behind
-        start, (_, end) = source.span(first)[0], source.span(node)
-        told = repr(f"{into}->{''.join([*of_all[:1], *out])}")
-        text = f"{told}{source.text[source.span(first)[1] : end]}[..., None]"
+    sides = into.split(",")
+    lost = [n for n in dict.fromkeys(into) if n not in out]
+    of_all = [n for n in lost if all(n in side for side in sides)]
+    if of_all and len(sides) == 2:  # one number for each of them, beside what has axes behind
+        (start, middle), end = source.span(first), source.span(node)[1]
+        told = repr(f"{into}->{of_all[0]}{out}")
+        text = f"{told}{source.text[middle:end]}[..., None]"
         yield source.with_span(node, (start, end), text, how, 2)
     for place in range(len(out)):
         kept = out[:place], out[place + 1 :]
         yield source.with_text(first, repr(f"{into}->{''.join(kept)}"), how, 2)
         for other in (each for each in letters if each not in out):
             yield source.with_text(first, repr(f"{into}->{other.join(kept)}"), how, 1)
-    sides = into.split(",")
     for number_, side in enumerate(sides):
         for i in range(len(side) - 1):
             other = side[:i] + side[i + 1] + side[i] + side[i + 2 :]

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from autograder.tracing.edits.kinds.names import is_about_its_size, names_of, sizes
 from autograder.tracing.edits.kinds.source import Edit, Source, number, of_library
-from autograder.tracing.edits.kinds.statements import block_of
+from autograder.tracing.edits.kinds.statements import beside, block_of
 from autograder.tracing.text import callee, root_of
 
 PLAIN = ("len", "int", "float", "range", "list", "tuple", "print", "str", "min", "max", "enumerate")
@@ -75,21 +75,19 @@ def _as_elsewhere(source: Source, node: ast.Name) -> Iterator[Edit]:
 
 def _without_the_call_of_one(source: Source, node: ast.Assign) -> Iterator[Edit]:
     """`q = q.mT` beside `k = phi(k).mT`, which is made alike but for the call."""
-    block, own = block_of(source, node), source.of(node.targets[0])
-    place = block.index(node)
-    beside = block[max(0, place - MOST_BESIDE) : place + MOST_BESIDE + 1]
-    for other in (n for n in beside if isinstance(n, ast.Assign) and n is not node):
+    own = source.of(node.targets[0])
+    others = [n for n in beside(source, node, MOST_BESIDE) if isinstance(n, ast.Assign)]
+    for other in others if own.isidentifier() else ():
         name, text = source.of(other.targets[0]), source.of(other.value)
-        for call in source.calls(other.value) if name.isidentifier() and own.isidentifier() else ():
-            if len(call.args) != 1 or call.keywords or source.of(call.args[0]) != name:
+        for call in source.calls(other.value) if name.isidentifier() else ():
+            if call.keywords or list(map(source.of, call.args)) != [name]:
                 continue
             begin, (start, end) = source.span(other.value)[0], source.span(call)
             without = f"{text[: start - begin]}{name}{text[end - begin :]}"
             alike, mine = (re.sub(rf"\b{name}\b", own, each) for each in (without, text))
             if alike == source.of(node.value):
-                how = (
-                    f"`{own}` is taken as it is, and `{source.shown(call)}` in line {other.lineno}"
-                )
+                given = f"`{source.shown(call)}` in line {other.lineno}"
+                how = f"`{own}` is taken as it is, and {given}"
                 yield source.with_text(node.value, mine, how, 1)
 
 
@@ -98,10 +96,7 @@ def _the_part_of_one_beside(source: Source, node: ast.Slice) -> Iterator[Edit]:
     statement, own = source.statement(node), source.of(node)
     if not isinstance(statement, ast.Assign) or source.function(node) is None:
         return
-    block = block_of(source, statement)
-    place = block.index(statement)
-    beside = block[max(0, place - MOST_BESIDE) : place + MOST_BESIDE + 1]
-    others = [n for each in beside if each is not statement for n in source.inside(each)]
+    others = [n for each in beside(source, statement, MOST_BESIDE) for n in source.inside(each)]
     parts = {source.of(n): n for n in others if isinstance(n, ast.Slice) and n.lower and n.upper}
     for part, other in parts.items():
         if part != own:
@@ -117,9 +112,8 @@ def _summed_as_elsewhere(source: Source, node: ast.Name) -> Iterator[Edit]:
         return
     products = [n for n in source.inside(function) if isinstance(n, ast.BinOp)]
     products = [n for n in products if isinstance(n.op, ast.Mult)]
-    taken = {
-        source.of(n): n for n in products if node.id in (source.of(n.left), source.of(n.right))
-    }
+    own = [n for n in products if node.id in (source.of(n.left), source.of(n.right))]
+    taken = {source.of(n): n for n in own}
     for text, product in taken.items():
         if source.statement(product) is not source.statement(node):
             how = f"`{node.id}` is added up as a whole, and line {product.lineno} takes `{text}`"

@@ -161,6 +161,10 @@ class Source:
             return node
         return self.once(("statement", node), lambda: self.statement(self.parent[node]))
 
+    def given_to(self, node: ast.AST) -> str:
+        """What the statement of a node gives its value to, as it is written; '' for nothing."""
+        return ", ".join(map(self.of, getattr(self.statement(node), "targets", ())))
+
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Where a node begins and ends in the text."""
         return self._at(node.lineno, node.col_offset), self._at(

@@ -93,6 +93,13 @@ def block_of(source: Source, node: ast.stmt) -> list[ast.stmt]:
     return next((b for b in blocks if isinstance(b, list) and node in b), [node])
 
 
+def beside(source: Source, node: ast.stmt, most: int) -> list[ast.stmt]:
+    """The statements around one in its block, so many on each side at most."""
+    block = block_of(source, node)
+    place = block.index(node)
+    return block[max(0, place - most) : place] + block[place + 1 : place + 1 + most]
+
+
 def right_before(source: Source, node: ast.stmt) -> ast.stmt | None:
     """The statement in front of one in its block; None where it is the first."""
     block = block_of(source, node)
