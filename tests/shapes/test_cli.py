@@ -66,6 +66,8 @@ TOLD_NEAR = """def f(x, w, state=None):
     k = F.linear(x, w.T)
     scores = x @ w
     kept = scores.relu()  # [batch_size, hidden]
+    top = torch.maximum(x[:, :1], w[:1])  # [batch_size, hidden]
+    end = torch.minimum(x[:, :1], w[:1])
     return kept
 """
 CHANGES = """def f(x, w):

@@ -425,6 +425,12 @@ def _defaults(case: Case) -> set[Expr]:
     return {("num", n) for f in (*begins, own) for n in f.defaults}
 
 
+def _numbers_in(dim: Expr) -> set[Expr]:
+    """The numbers of a dimension: 2 and 100 of `2 * 100`."""
+    parts = (_numbers_in(part) for part in dim[1:] if isinstance(part, tuple))
+    return {dim} if dim[0] == "num" else set().union(*parts)
+
+
 def _of_another_call(case: Case) -> bool:
     """Whether a number that nothing here has as its size stands for one that the call gives, or
     that an argument is by itself."""
@@ -433,7 +439,7 @@ def _of_another_call(case: Case) -> bool:
     for _, lookup, shape in case.seen():
         wrong = [
             (shape[j] in given and evaluate(case.last.dims[i], lookup) not in shape)
-            or case.last.dims[i] in usual
+            or bool(_numbers_in(case.last.dims[i]) & usual)
             for i, j in aligned(case.last.dims, len(shape)) or ()
             if case.last.dims[i] != ("num", 1) and not names_of(case.last.dims[i])
             if not fits(case.last.dims[i], shape[j], lookup)

@@ -16,6 +16,9 @@ from autograder.shapes.tracer import Stmt, flat, parsed, syntax_of
 
 COUNTS = ("arange", "linspace")  # give a row of numbers
 SHAPES = ("shape", "size")
+# What makes the same shape of the same.
+OPPOSITE = ({"minimum", "maximum"}, {"min", "max"}, {"amin", "amax"}, {"sin", "cos"})
+OPPOSITE += ({"argmin", "argmax"}, {"floor", "ceil"}, {"tril", "triu"})
 
 
 def is_clear(stmt: Stmt, after: Stmt | None, room) -> bool:
@@ -83,7 +86,8 @@ def _of_the_same_kind(sighting: Sighting, stmt: Stmt, room) -> bool:
         return False
     other, node = room.stmts[sighting.stmts[0]], room.matcher.node(stmt)
     near = abs(other.line - stmt.line) <= NEAR and other.kind == stmt.kind == "assign"
-    same = node.op != "" and node.op == room.matcher.node(other).op
+    ops = {node.op, room.matcher.node(other).op}
+    same = node.op != "" and (len(ops) == 1 or ops in OPPOSITE)
     return near and same and as_many(sighting, stmt, room)
 
 

@@ -116,7 +116,8 @@ def _explains(text: str, names: set[str]) -> bool:
 
 
 def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
-    found = _named(_forwards(_with_colons(tokens(text), vocabulary)), vocabulary)
+    found = _without_asides(_with_colons(tokens(text), vocabulary))
+    found = _named(_forwards(found), vocabulary)
     if not found or explained(found, vocabulary):
         return []
     bare = _bare(found, text, vocabulary)
@@ -145,6 +146,22 @@ def _with_colons(found: list[Token], vocabulary: Vocabulary) -> list[Token]:
     ]
     several = len(told) > 1
     return [replace(t, kind="is", text=":") if several and t in told else t for t in found]
+
+
+def _without_asides(found: list[Token]) -> list[Token]:
+    """`b x t (asks) x s`: a word in brackets, between two dimensions, says which is meant."""
+    kept, i = [], 0
+    while i < len(found):
+        aside = found[i : i + 4]
+        texts = [t.text for t in aside]
+        between = len(aside) == 4 and texts[0] == "(" and texts[2] == ")" and aside[3].cross
+        behind = bool(kept) and (kept[-1].word or kept[-1].kind == "close")
+        if between and behind and aside[1].word and not aside[0].glued:
+            i += 3
+        else:
+            kept.append(found[i])
+            i += 1
+    return kept
 
 
 def _forwards(found: list[Token]) -> list[Token]:
@@ -261,7 +278,8 @@ def _labels_in_prose(found: list[Token]) -> list[int]:
 def _far_apart(found: list[Token]) -> list[int]:
     """Where a word stands far behind another, as in a column of its own."""
     pairs = enumerate(itertools.pairwise(found), start=1)
-    return [i for i, (a, b) in pairs if b.start - a.end >= COLUMN and a.word and b.word]
+    far = [(i, a, b) for i, (a, b) in pairs if b.start - a.end >= COLUMN]
+    return [i for i, a, b in far if a.word and b.word and not b.cross]
 
 
 def _remarks(found: list[Token]) -> list[int]:

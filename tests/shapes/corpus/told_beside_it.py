@@ -233,3 +233,29 @@ class Cross(nn.Module):
         z = w @ value.mT  # [batch, lenght, d]
         u = z.relu()  # [batch, lenght, d]
         return u.sum()
+
+
+# %% words in brackets between the sides of a cross | spans(q[B, M, d], k[B, M+L, d])
+def spans(q, k):
+    B, M, d = q.shape
+    L = k.shape[1] - M
+    # B x M (dest) x (M+L) (src)
+    w = torch.matmul(q, k.transpose(-1, -2))
+    # B x (M+L) (src) x M
+    u = w.softmax(-1)  #! false
+
+    return u.sum()
+
+
+# %% numbers that the arguments are by themselves, in a product | Grow(d, n)(x[B, d])
+class Grow(nn.Module):
+    def __init__(self, size=100, count=2):
+        super().__init__()
+        self.grow = nn.Linear(size, size * count)
+
+    def forward(self, x):
+        # [B, 100] --> [B, 2*100], for there are two
+        y = self.grow(x)  #! cannot tell
+        # [B, 100] --> [2*100, B]
+        z = y.T  #! cannot tell
+        return z.sum()
