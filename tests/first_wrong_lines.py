@@ -193,22 +193,22 @@ a class (the answer's steps and landmarks, and those of the known mistakes) is w
 first wrong answer to a task and kept; a hand-out
 has the known mistakes' numbers from the beginning. Most of it is the small changes: each is the
 student's program once more. What `python benchmarks/first_line.py` printed, in processor time, on a
-machine that needed 9 ms for the rest of the judging:
+machine that needed 8 ms for the rest of the judging:
 
 ```
 40 wrong answers; what their steps cost more:
-the first to a task: median 249 ms,
-  5.9 times the rest of it (42 ms);
-  90 % below 2016 ms, the most 7364 ms;
-  above 150 ms: 25 of 40
-each after it: median 205 ms,
-  22.2 times the rest of it (9 ms);
-  90 % below 1768 ms, the most 5617 ms;
-  above 150 ms: 21 of 40
-  of it the steps recorded 1.8 ms
+the first to a task: median 231 ms,
+  5.4 times the rest of it (42 ms);
+  90 % below 1683 ms, the most 5764 ms;
+  above 150 ms: 22 of 40
+each after it: median 148 ms,
+  19.4 times the rest of it (8 ms);
+  90 % below 1581 ms, the most 5564 ms;
+  above 150 ms: 20 of 40
+  of it the steps recorded 1.3 ms
 ways to mend: 10 at the median, at most 402 of 600
 steps made again or compared: 32 at the median, at most 6015 of 6000
-16 right answers, with the look and without it: 0.93 times the time
+16 right answers, with the look and without it: 0.99 times the time
 ```
 
 The rest is judging by values in the trusted process and running the student's code there; starting
