@@ -12,7 +12,6 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 
@@ -168,7 +167,7 @@ def _two_runs(
         apart = [r for r in every if len({r[n] for n in free}) == len(free)]
         ways.append(sorted(apart, key=lambda r: _numbers(r, calls))[:WAYS])
     pairs = sorted(itertools.product(*ways), key=lambda p: sum(_numbers(r, calls) for r in p))
-    return next((p for p in pairs if not collisions(free, list(p))), ())
+    return next((p for p in pairs if not any(collisions(free, list(p)))), ())
 
 
 def _needed(dim: str, derived: dict[str, str]) -> set[str]:
@@ -226,7 +225,7 @@ def _choose(
         raise PlanError(f"{len(free)} sizes are more than the checker can keep apart.")
     for shift in range(40):
         runs = [_sizes(free, derived, work, run, shift) for run in range(RUNS)]
-        if all(s > 0 for run in runs for s in run.values()) and not collisions(free, runs):
+        if all(s > 0 for run in runs for s in run.values()) and not any(collisions(free, runs)):
             return tuple(runs)
     raise PlanError("No sizes could be found that cannot be confused.")
 
@@ -265,35 +264,28 @@ def _followed(sizes: dict[str, int], derived: tuple) -> dict[str, int]:
     return sizes
 
 
-def collisions(free: tuple[str, ...], runs: list[dict[str, int]]) -> list[tuple[str, str]]:
+def collisions(free: tuple[str, ...], runs: list[dict[str, int]]) -> Iterator[tuple[str, str]]:
     """Pairs of different size expressions that agree in every run.
 
     The expressions: products of up to three sizes (up to two when there are many), their
     quotients by a size, each of them plus or minus 1, and the numbers up to 64.
     """
-    seen: dict[tuple, str] = {tuple([Fraction(n)] * len(runs)): str(n) for n in range(2, 65)}
+    seen: dict[tuple[int, ...], str] = {(n,) * len(runs): str(n) for n in range(2, 65)}
     degree = 3 if len(free) <= 7 else 2
-    found = []
     for n in range(1, degree + 1):
         for product in itertools.combinations_with_replacement(free, n):
-            value = [Fraction(1)] * len(runs)
-            for role in product:
-                value = [v * run[role] for v, run in zip(value, runs, strict=True)]
-            options = [("*".join(product), value)]
+            values = tuple(math.prod(run[role] for role in product) for run in runs)
+            text = "*".join(product)
+            options = [(text, values)]
             options += [
-                (
-                    f"{'*'.join(product)}/{d}",
-                    [v / run[d] for v, run in zip(value, runs, strict=True)],
-                )
+                (f"{text}/{d}", tuple(v // run[d] for v, run in zip(values, runs, strict=True)))
                 for d in free
                 if d not in product
+                if not any(v % run[d] for v, run in zip(values, runs, strict=True))
             ]
-            for text, values in options:
-                if any(v.denominator != 1 for v in values) and "/" in text:
-                    continue
-                for offset in (0, 1, -1) if "/" not in text and n == 1 else (0,):
-                    key = tuple(v + offset for v in values)
-                    name = text + (f"{offset:+d}" if offset else "")
-                    if seen.setdefault(key, name) != name:
-                        found.append((seen[key], name))
-    return found
+            for name, sizes in options:
+                for offset in (0, 1, -1) if name in free else (0,):
+                    shown = name + (f"{offset:+d}" if offset else "")
+                    key = tuple(v + offset for v in sizes)
+                    if seen.setdefault(key, shown) != shown:
+                        yield seen[key], shown

@@ -131,7 +131,7 @@ def test_an_attribute_of_one_letter_does_not_bind_the_letter():
 def test_the_sizes_of_the_runs_cannot_be_confused(call):
     asked = plan(call)
     free = tuple(r for r in asked.roles if r not in asked.where)
-    assert collisions(free, list(asked.sizes)) == []
+    assert list(collisions(free, list(asked.sizes))) == []
     for sizes in asked.sizes:
         assert len(set(sizes.values())) == len(sizes)
 
