@@ -30,7 +30,11 @@ from autograder.shapes.places.meant import (
 )
 from autograder.shapes.places.rows import heading, row
 from autograder.shapes.places.told_before import Told, told_of
-from autograder.shapes.places.told_elsewhere import tells_its_result, told_by_classes
+from autograder.shapes.places.told_elsewhere import (
+    tells_its_result,
+    texts_of_classes,
+    told_by_class,
+)
 from autograder.shapes.plan import Plan
 from autograder.shapes.recording import (
     BadRecording,
@@ -219,6 +223,7 @@ class _Room:
         self.sightings = [commas_for_stars(s, self.stmts, self.runs) for s in found if s.stmts]
         self.homeless = [s for s in found if not s.stmts]
         self.telling: dict[int, bool] = {}
+        self.told_by: dict[str, Told] = {}  # by the docstrings of classes
         self.told_before = told_of(function, source.lines, source.given.lines, vocabulary)
 
     def solve(self, told: names.Confirmed) -> None:
@@ -407,8 +412,15 @@ class _Room:
         return [(t[0].label, t[0].dims, runs) for t, runs in terms if len(t) == 1 and t[0].label]
 
     @cached_property
-    def told_by_classes(self) -> list[tuple[str, Told]]:
-        return told_by_classes(self)
+    def texts_of_classes(self) -> list[tuple[str, str]]:
+        return texts_of_classes(self)
+
+    def told_by_class(self, text: str) -> Told:
+        """What the docstring of a class tells; looked for once."""
+        if text not in self.told_by:
+            self.source.clock.check()
+            self.told_by[text] = told_by_class(text, self)
+        return self.told_by[text]
 
     def tells_its_result(self, function: Function) -> bool:
         """Whether a function of the file tells the shape of what it returns; looked for once."""

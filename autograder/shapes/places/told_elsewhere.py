@@ -172,26 +172,25 @@ def _by_a_class(stmt: Stmt, room) -> bool:
     """Whether the docstring of the class, or of what makes its objects, tells what a statement
     makes or returns, or that of another class a tensor of a name that is long enough to be it."""
     own = _names(stmt)
-    for name, told in room.told_by_classes:
+    ends = stmt.kind == "return" and room.function.name in CALLS
+    for name, text in room.texts_of_classes:
         mine = name == room.function.owner
-        if own & {n for n in told.names if mine or len(n) >= LONG}:
-            return True
-        if mine and told.result and stmt.kind == "return" and room.function.name in CALLS:
+        named = {n for n in own if n in text and (mine or len(n) >= LONG)}
+        if not named and not (mine and ends):
+            continue
+        told = room.told_by_class(text)
+        if named & told.names or (mine and ends and told.result):
             return True
     return False
 
 
-def told_by_classes(room) -> list[tuple[str, Told]]:
-    """What the docstrings of the classes tell, by the classes' names."""
-    found, given = [], room.source.given.lines
-    for name, text in _texts(room):
-        room.source.clock.check()
-        part = replace(room.function, docstring=text, doc_line=1, line=0)
-        found.append((name, told_of(part, [], given, room.vocabulary)))
-    return found
+def told_by_class(text: str, room) -> Told:
+    """What the docstring of a class tells."""
+    part = replace(room.function, docstring=text, doc_line=1, line=0)
+    return told_of(part, [], room.source.given.lines, room.vocabulary)
 
 
-def _texts(room) -> list[tuple[str, str]]:
+def texts_of_classes(room) -> list[tuple[str, str]]:
     """The docstrings of the classes, and of what makes their objects, by the classes' names."""
     of_classes = docstrings_of_classes(room.source.source)
     making = [f for f in room.source.traced.functions if f.name == "__init__" and f.docstring]
