@@ -169,7 +169,8 @@ those where an error showed lines behind what made it; in a later draw 244 of 29
 more 185 of 220, and 19, and of 78 with two such changes 35 had both lines. With what was mended for
 the first two of these the third, 15 of 30 pairs before, had 17, and the same 52 of 60 single ones.
 Of another draw 47 of 60, 8 wrong, and 15 of 30 pairs; of one more, with what was mended for it, 38
-of 40, 2 wrong, and 12 of 20 pairs; of the last 64 of 70, 4 wrong, and 20 of 35 pairs.
+of 40, 2 wrong, and 12 of 20 pairs; of the last two 64 of 70 and 36 of 42, 7 and 4 wrong ones, and
+20 of 35 and 11 of 21 pairs.
 
 What is told wrongly is mostly the line that takes what another one made, the second line of a pair,
 or a line of which a known mistake's own program has the numbers. So where a known mistake is told
