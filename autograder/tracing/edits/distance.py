@@ -10,6 +10,7 @@ import torch
 from autograder.course.calls import Outcome
 from autograder.course.sketch import Sketch
 from autograder.tracing.alike import plain
+from autograder.tracing.reference import multiple
 
 CLOSE = 1e-3  # how far apart the sums of equal values are at most, as a share of their size
 LARGEST = 1e300  # numbers beyond are not told apart
@@ -105,19 +106,10 @@ def _apart(one, other) -> float:
 
 def is_a_factor_off(gave: Outcome | None, wanted: Outcome) -> bool:
     """Whether one factor alone, which is not 1 or 0, is between what came and what is asked for."""
-    if gave is None or gave.error is not None:
+    both = [each.value for each in (gave, wanted) if each is not None and each.error is None]
+    if len(both) < 2 or not all(isinstance(v, torch.Tensor) and not v.is_complex() for v in both):
         return False
-    one, other = gave.value, wanted.value
-    if not (isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)):
-        return False
-    if one.shape != other.shape or other.numel() < FEW or one.is_complex() or other.is_complex():
-        return False
-    one, other = plain(one.double()), plain(other.double())
-    size = float(other.norm())
-    factor = float((one * other).sum()) / size**2 if size else 0.0
-    if not math.isfinite(factor) or abs(factor) < CLOSE or abs(factor - 1) < CLOSE:
-        return False
-    return float((one - factor * other).norm()) < CLOSE * abs(factor) * size
+    return both[1].numel() >= FEW and multiple(both[0].double(), both[1].double()) is not None
 
 
 def are_apart(as_it_is: Outcome, one: Outcome | None, other: Outcome | None) -> bool:

@@ -386,8 +386,8 @@ def _of_sorted(source: Source, node: ast.Name) -> Iterator[Edit]:
     if function is None or not (index or (filled and node in parent.args)):
         return
     how = f"`{node.id}` is in the order of the sorted numbers, and is laid on those as they came"
-    alias = [n for n in source.made(function, node.id) if isinstance(n, ast.Name)]
-    told = alias[0].lineno if len(alias) == 1 and is_alias(node.id, source.text) else None
+    given = source.made(function, node.id) if is_alias(node.id, source.text) else []
+    told = given[0].lineno if given else None
     for made in source.inside(function):
         target = made.targets[0] if isinstance(made, ast.Assign) else None
         is_sort = isinstance(target, ast.Tuple) and _called(made.value) == "sort"

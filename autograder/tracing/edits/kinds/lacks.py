@@ -104,10 +104,8 @@ def _of_the_other_side(
         for other in names_of(source, function, node.lineno - 1):
             apart = other in unread and other != name.id
             if apart and not _is_made_alike(source, function, other, node.value):
-                start = source.span(node.value)[0]
-                begin, end = (place - start for place in source.span(name))
                 text = source.of(node.value)
-                new = f"{text[:begin]}{other}{text[end:]}"
+                new = source.instead(node.value, {name: other})
                 for sign, how in SIGNS:
                     yield source.with_text(node.value, f"{text} {sign} {new}", f"`{new}` {how}", 1)
 

@@ -10,6 +10,7 @@ from autograder.tracing.edits.kinds.names import names_of, sizes
 from autograder.tracing.edits.kinds.numbers import apart
 from autograder.tracing.edits.kinds.operators import turned_back
 from autograder.tracing.edits.kinds.source import Edit, Source, first_of, number, of_library
+from autograder.tracing.edits.kinds.sums import UP_TO
 from autograder.tracing.text import callee
 
 BENDS = ("sigmoid", "tanh", "relu", "log_softmax", "logsigmoid")
@@ -27,7 +28,6 @@ REDUCES = (
     "logsumexp",
 )
 WITH_AXIS = ("-1, keepdim=True", "-1", "-2, keepdim=True", "0")
-RUNNING = ("cumsum", "cumprod", "logcumsumexp", "unsqueeze")  # need to be told an axis
 SPREADS = ("std", "var")
 CUTS = ("split", "chunk", "tensor_split", "cat", "stack", "unbind", "softmax", "log_softmax")
 TRIANGLES = ("tril", "triu")
@@ -150,7 +150,7 @@ def _of_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"`{shown}` drops the axis that it runs along, so that the next step meets another"
         meets = _is_divided_by(source, node)
         yield _with(source, node, "keepdim=True", how, -1 if meets else 1)
-    if name in RUNNING and is_method and axes <= 0 and not {"dim", "axis"} & named:
+    if name in UP_TO and is_method and axes <= 0 and not {"dim", "axis"} & named:
         how = f"`{shown}` says of no axis that it runs along it"
         for more in ("dim=1", "dim=-1", "dim=-2", "dim=0"):
             yield _with(source, node, more, how, 0)

@@ -28,7 +28,7 @@ OF_A_NUMBER = (
     ("({}) - 1", "`{}` is one more than what belongs there"),
 )
 SQUARED = "({}) ** 2"
-RUNNING = tuple(
+PLACE_BY_PLACE = tuple(
     (f"({{}}).cumsum({axis})", "`{}` is not added up from place to place") for axis in (1, -2, -1)
 )
 OF_SHARES = ("are not normalised", "do not sum to 1")  # how what is said of shares ends
@@ -89,7 +89,7 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
         alias = alias and all(isinstance(t, ast.Name) for t in made.targets)
         alias = alias and not set(map(source.of, made.targets)) & _changed(source, made)
         grows = isinstance(made, ast.Assign) and _reads_what_it_makes(source, made)
-        for around, how in (*AROUND, *(RUNNING if alias else ())):
+        for around, how in (*AROUND, *(PLACE_BY_PLACE if alias else ())):
             if around == SQUARED and grows:
                 continue  # a number that is squared in each round has millions of digits soon
             if said_to_be_raw(source, node, how):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.names import is_about_its_size
+from autograder.tracing.edits.kinds.slices import at_its_other_end
 from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
@@ -24,6 +25,7 @@ def of_pieces(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_its_end(source, *node.args[:2])
     elif isinstance(node, ast.Call) and callee(node) in JOINS and node.args:
         yield from _of_two(source, node.args[0])
+        yield from _of_a_shift(source, node, node.args[0])
     elif isinstance(node, ast.Call) and callee(node) in BEGUN and function is not None:
         yield from _of_one_more(source, function, node)
     elif isinstance(node, ast.Call) and callee(node) == "narrow":
@@ -45,6 +47,17 @@ def _of_two(source: Source, node: ast.expr) -> Iterator[Edit]:
             how = f"`{source.shown(one)}` and `{source.shown(other)}` stand in each other's place"
             new = {one: source.of(other), other: source.of(one)}
             yield source.with_parts(node, new, how, 1)
+
+
+def _of_a_shift(source: Source, node: ast.Call, row: ast.expr) -> Iterator[Edit]:
+    """`cat([x[:, 1:], pad], 1)` for `cat([pad, x[:, :-1]], 1)`: moved to the other side."""
+    if not isinstance(row, ast.List | ast.Tuple) or len(row.elts) != 2:
+        return
+    turned = [at_its_other_end(source, part) for part in row.elts]
+    if sum(map(bool, turned)) == 1:
+        moved = list(map(source.instead, row.elts, turned))
+        how = f"`{source.shown(node)}` moves to the other side"
+        yield source.with_parts(row, dict(zip(row.elts, reversed(moved), strict=True)), how, 1)
 
 
 def _of_a_block(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -20,6 +20,7 @@ from autograder.tracing.edits.kinds.names import (
     used_in,
 )
 from autograder.tracing.edits.kinds.source import (
+    OF_LISTS,
     Edit,
     Source,
     changed_in_place,
@@ -447,7 +448,7 @@ def _of_what_is_kept(source: Source, node: ast.Call) -> Iterator[Edit]:
             yield source.with_a_copy(statement, new, how, 3)
     elif isinstance(statement, ast.Expr) and isinstance(node.func, ast.Attribute):
         value = _begun_with(node)
-        if value is not None:
+        if value is not None and callee(node) not in OF_LISTS:
             how = f"what `{source.shown(node.func)}` makes is thrown away"
             new = f"{value} = {source.of(node)}"
             yield source.with_text(statement, new, how, SURELY)  # as it stands it does nothing

@@ -11,14 +11,13 @@ from dataclasses import replace
 
 from autograder.tracing.edits.kinds.names import is_about_its_size, names_of, sizes
 from autograder.tracing.edits.kinds.source import Edit, Source, number, of_library
-from autograder.tracing.edits.kinds.statements import beside, block_of
+from autograder.tracing.edits.kinds.statements import block_of
 from autograder.tracing.text import callee, root_of
 
 PLAIN = ("len", "int", "float", "range", "list", "tuple", "print", "str", "min", "max", "enumerate")
 PLAIN += ("sum", "zip", "sorted", "tensor", "numel", "as_tensor", "stack", "cat", "arange", "abs")
 LAYOUT = ("view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "size", "item")
 MOST_LOOPS = 2  # loops around a count, the innermost first
-MOST_BESIDE = 3  # statements on each side that may be made alike
 MOST_GIVEN = 2  # what layers are called with
 
 
@@ -42,8 +41,6 @@ def of_siblings(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.Dict):
         yield from _without_the_index_of_one(source, node.values)
         yield from _spelt_as_others(source, node)
-    elif isinstance(node, ast.Slice):
-        yield from _the_part_of_one_beside(source, node)
     elif isinstance(node, ast.BinOp | ast.Compare):
         yield from _without_the_method_of_the_other(source, node)
     elif isinstance(node, ast.Assign):
@@ -76,32 +73,17 @@ def _as_elsewhere(source: Source, node: ast.Name) -> Iterator[Edit]:
 def _without_the_call_of_one(source: Source, node: ast.Assign) -> Iterator[Edit]:
     """`q = q.mT` beside `k = phi(k).mT`, which is made alike but for the call."""
     own = source.of(node.targets[0])
-    others = [n for n in beside(source, node, MOST_BESIDE) if isinstance(n, ast.Assign)]
-    for other in others if own.isidentifier() else ():
+    for other in _beside(source, node) if own.isidentifier() else ():
         name, text = source.of(other.targets[0]), source.of(other.value)
         for call in source.calls(other.value) if name.isidentifier() else ():
             if call.keywords or list(map(source.of, call.args)) != [name]:
                 continue
-            begin, (start, end) = source.span(other.value)[0], source.span(call)
-            without = f"{text[: start - begin]}{name}{text[end - begin :]}"
+            without = source.instead(other.value, {call: name})
             alike, mine = (re.sub(rf"\b{name}\b", own, each) for each in (without, text))
             if alike == source.of(node.value):
                 given = f"`{source.shown(call)}` in line {other.lineno}"
                 how = f"`{own}` is taken as it is, and {given}"
                 yield source.with_text(node.value, mine, how, 1)
-
-
-def _the_part_of_one_beside(source: Source, node: ast.Slice) -> Iterator[Edit]:
-    """`bias[:width]` beside `weight[:, start:stop]`, where both are of one part."""
-    statement, own = source.statement(node), source.of(node)
-    if not isinstance(statement, ast.Assign) or source.function(node) is None:
-        return
-    others = [n for each in beside(source, statement, MOST_BESIDE) for n in source.inside(each)]
-    parts = {source.of(n): n for n in others if isinstance(n, ast.Slice) and n.lower and n.upper}
-    for part, other in parts.items():
-        if part != own:
-            how = f"`{own}` is another part than line {other.lower.lineno} takes"
-            yield source.with_text(node, part, how, 1)
 
 
 def _summed_as_elsewhere(source: Source, node: ast.Name) -> Iterator[Edit]:
@@ -155,8 +137,7 @@ def _without_its_beginning(source: Source, node: ast.Call) -> Iterator[Edit]:
         names = [n for n in source.names(first) if n.id in given]
         for name, start in itertools.product(names[:1], given):
             how = f"`{source.shown(node)}` begins with nothing, and line {other.lineno} does not"
-            (begin, end), (since, until) = source.span(first), source.span(name)
-            new = f"{source.text[begin:since]}{start}{source.text[until:end]}"
+            new = source.instead(first, {name: start})
             if start != name.id:
                 yield source.with_expression(node, f"{new} + {source.of(node)}", how, 1)
 

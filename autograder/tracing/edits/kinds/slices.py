@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.names import names_of, sizes
 from autograder.tracing.edits.kinds.source import Edit, Source, parts_of_index
+from autograder.tracing.edits.kinds.statements import block_of
 from autograder.tracing.text import callee
 
-JOINS = ("cat", "concat", "concatenate", "hstack")
 RUNNING = ("cumsum", "cumprod", "logcumsumexp")
+NEAR = 4  # statements that slices are looked for in, with its own
 FIRST = {":1": "-1:", "0": "-1"}
 IN_TURN = "takes places that lie apart, where neighbours belong together"
 
@@ -26,7 +27,6 @@ def of_slices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_a_shift(source, node)
     elif isinstance(node, ast.Call):
         yield from _of_parts_of_one(source, node)
-        yield from _of_a_shift_by_a_row(source, node)
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
         yield from _of_columns_for_rows(source, node)
         yield from _of_a_running_sum(source, node)
@@ -77,10 +77,10 @@ def _of_a_shift(source: Source, node: ast.Call) -> Iterator[Edit]:
     of, by = node.args[:2] if len(node.args) > 1 else (None, None)
     if not isinstance(of, ast.Subscript) or not isinstance(by, ast.Tuple) or len(by.elts) < 2:
         return
-    part = _at_its_other_end(source, of)
-    if part is None:
+    ends = at_its_other_end(source, of)
+    if not ends:
         return
-    cut, turned = part
+    ((cut, turned),) = ends.items()
     numbers = [source.of(each) for each in by.elts]
     pairs = [numbers[i + 1 - 2 * (i % 2)] for i in range(len(numbers) // 2 * 2)]
     (start, end), (first, last) = source.span(cut), source.span(by)
@@ -89,38 +89,16 @@ def _of_a_shift(source: Source, node: ast.Call) -> Iterator[Edit]:
     yield source.with_span(node, (start, last), f"{turned}{between}({', '.join(pairs)})", how, 1)
 
 
-def _of_a_shift_by_a_row(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """The same with what is put there: `cat([x[:, 1:], pad], 1)` for `cat([pad, x[:, :-1]], 1)`."""
-    row = node.args[0] if node.args and callee(node) in JOINS else None
-    if not isinstance(row, ast.List | ast.Tuple) or len(row.elts) != 2:
-        return
-    cuts = [_at_its_other_end(source, part) for part in row.elts]
-    if sum(cut is not None for cut in cuts) != 1:
-        return
-    cut, turned = next(filter(None, cuts))
-    texts = [_with_another(source, part, cut, turned) for part in reversed(row.elts)]
-    how = f"`{source.shown(node)}` moves to the other side"
-    yield source.with_parts(row, dict(zip(row.elts, texts, strict=True)), how, 1)
-
-
-def _at_its_other_end(source: Source, of: ast.expr) -> tuple[ast.Slice, str] | None:
-    """The one slice of an index that leaves out one end of an axis, and the same of the other end:
-    `:-1` for `1:`."""
+def at_its_other_end(source: Source, of: ast.expr) -> dict[ast.AST, str]:
+    """The one slice of an index that leaves out one end of an axis, with that of the other end:
+    `:-1` for `1:`; nothing where there is no such slice, or several."""
     parts = parts_of_index(of) if isinstance(of, ast.Subscript) else []
     ends = [n for n in parts if isinstance(n, ast.Slice) and n.step is None]
     ends = [n for n in ends if (n.lower is None) != (n.upper is None)]
     if len(ends) != 1:
-        return None
+        return {}
     lower, upper = (source.of(n) if n is not None else "" for n in (ends[0].lower, ends[0].upper))
-    return ends[0], f":-({lower})" if lower else f"-({upper}):"
-
-
-def _with_another(source: Source, node: ast.expr, part: ast.AST, new: str) -> str:
-    """The text of an expression with another in the place of a part, where it has that."""
-    (start, end), (first, last) = source.span(node), source.span(part)
-    if not start <= first <= last <= end:
-        return source.of(node)
-    return source.text[start:first] + new + source.text[last:end]
+    return {ends[0]: f":-({lower})" if lower else f"-({upper}):"}
 
 
 def _of_all_its_names(source: Source, node: ast.Slice) -> Iterator[Edit]:
@@ -291,8 +269,12 @@ def _slices_of_the_same(source: Source, node: ast.Slice, around: ast.Subscript) 
 
 
 def _slices_beside(source: Source, node: ast.Slice) -> list[ast.Slice]:
-    """The slices of the same statement that begin somewhere, where this one does not."""
+    """The slices of the same statement that begin somewhere, where this one does not; or of the
+    nearest ones beside it, `weight[:, start:stop]` and `bias[:width]`."""
     if node.lower is not None or node.upper is None:
         return []
-    others = [n for n in source.inside(source.statement(node)) if isinstance(n, ast.Slice)]
-    return [n for n in others if n.lower is not None][:2]
+    statement = source.statement(node)
+    block = block_of(source, statement) if source.function(node) is not None else [statement]
+    near = sorted(block, key=lambda each: abs(each.lineno - statement.lineno))[:NEAR]
+    parts = (n for each in near for n in source.inside(each) if isinstance(n, ast.Slice))
+    return [n for n in parts if n.lower is not None][:2]

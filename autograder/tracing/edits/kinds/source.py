@@ -14,7 +14,9 @@ SIMPLE = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Call, ast.Li
 LIBRARIES = ("torch", "F", "math", "np", "nn")
 NATURAL = 2  # the rank of a slip up to which it is easily made
 DEFINES = (ast.FunctionDef, ast.ClassDef)
-GROWS = re.compile(r"^(?:append|extend|insert|add)$")  # how methods are called that fill a list
+OF_LISTS = ("append", "extend", "insert")  # methods that fill a list, and give nothing
+GROWS = (*OF_LISTS, "add", "update")  # those, and what fills a set or a table
+FILLS = re.compile(rf"^(?:{'|'.join(OF_LISTS)}|add)$")
 CHANGES = re.compile(r"[a-z\d]_$")  # and those that change the tensor which they are of
 QKV = re.compile("quer|key|value")
 Found = TypeVar("Found")
@@ -208,12 +210,15 @@ class Source:
         self, node: ast.AST, new: Mapping[ast.AST, str], how: str, rank: int = 0
     ) -> Edit:
         """The same for several parts of a node, each with its new text."""
-        start, end = self.span(node)
-        text = self.text[start:end]
+        return self.with_span(node, self.span(node), self.instead(node, new), how, rank)
+
+    def instead(self, node: ast.AST, new: Mapping[ast.AST, str]) -> str:
+        """What stands there for a node, with other texts in the place of parts of it."""
+        start, text = self.span(node)[0], self.of(node)
         for part in sorted(new, key=self.span, reverse=True):
             first, last = (place - start for place in self.span(part))
             text = text[:first] + new[part] + text[last:]
-        return self.with_span(node, (start, end), text, how, rank)
+        return text
 
     def with_span(
         self, node: ast.AST, span: tuple[int, int], new: str, how: str, rank: int = 0
@@ -341,7 +346,7 @@ def _starts(source: Source, node: ast.AST) -> int:
 def _filled(source: Source) -> set[str]:
     """The variables that something is put into: lists that grow, places of tensors."""
     nodes = [*source.nodes()]
-    return _names_of(places_in(nodes)) | _names_of(_methods_in(nodes, GROWS))
+    return _names_of(places_in(nodes)) | _names_of(_methods_in(nodes, FILLS))
 
 
 def changed_in_place(nodes: Iterable[ast.AST]) -> set[str]:

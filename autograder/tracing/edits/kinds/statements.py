@@ -8,16 +8,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.kinds.names import is_sure, of_one_type, place_by_name
-from autograder.tracing.edits.kinds.source import LIBRARIES, Edit, Source, number
+from autograder.tracing.edits.kinds.source import (
+    GROWS,
+    LIBRARIES,
+    OF_LISTS,
+    Edit,
+    Source,
+    number,
+)
 from autograder.tracing.text import callee, made_in, root_of
 
 PLAIN = (ast.Assign, ast.AugAssign, ast.Expr, ast.AnnAssign)
-OF_LISTS = ("append", "extend", "insert")  # change what they are called on, and give nothing
 SURE = -1  # what keeps a hook in is wrong wherever something runs after it
 MOST_NAMES = 7
 BEFORE = 3  # statements in front of a loop, of which one may belong inside it
 SOON = 3  # statements in which what was overwritten may be needed
-GROWS = ("append", "extend", "add", "update", "insert")  # what fills a list or a table
 BLOCKS = (ast.For, ast.If, ast.With)
 
 
@@ -91,13 +96,6 @@ def block_of(source: Source, node: ast.stmt) -> list[ast.stmt]:
     parent = source.parent[node]
     blocks = (getattr(parent, name, None) for name in ("body", "orelse", "finalbody"))
     return next((b for b in blocks if isinstance(b, list) and node in b), [node])
-
-
-def beside(source: Source, node: ast.stmt, most: int) -> list[ast.stmt]:
-    """The statements around one in its block, so many on each side at most."""
-    block = block_of(source, node)
-    place = block.index(node)
-    return block[max(0, place - most) : place] + block[place + 1 : place + 1 + most]
 
 
 def right_before(source: Source, node: ast.stmt) -> ast.stmt | None:
