@@ -433,21 +433,23 @@ class _Room:
     def loose(self) -> frozenset[str]:
         """The letters that are all that is wrong behind several lines, for several sizes: such as
         the channels of each layer."""
-        own = {n: sizes for n, sizes in self.apart.items() if n in names.CHANNELS}
+        own = {n: sizes for (c, n), sizes in self.apart.items() if not c and n in names.CHANNELS}
         often = {n for n, sizes in own.items() if len(sizes) >= LOOSE and len(set(sizes)) > 1}
         return frozenset(often)
 
     @cached_property
-    def apart(self) -> dict[str, list[int]]:
-        """By letter that is all that is wrong behind a line, the sizes that it stands for there."""
-        apart: dict[str, list[int]] = {}
+    def apart(self) -> dict[tuple[int, str], list[int]]:
+        """By run and letter that is all that is wrong behind a line, the sizes that it stands for
+        there."""
+        apart: dict[tuple[int, str], list[int]] = {}
         for s in (s for s in self.sightings if s.trailing and len(s.claims) == 1):
             terms, stmt = s.claims[0].terms(), self.stmts[s.stmts[0]]
-            for e in self.runs[stmt.id][:1] if len(terms) == 1 else ():
+            first = {e.config: e for e in reversed(self.runs[stmt.id]) if len(terms) == 1}
+            for config, e in first.items():
                 for shape in results(stmt, e)[:1]:
                     letter = self.matcher.apart(terms[0].dims, shape, e)
                     if letter is not None:
-                        apart.setdefault(letter[0], []).append(letter[1])
+                        apart.setdefault((config, letter[0]), []).append(letter[1])
         return apart
 
     def case(self, claim: Claim, sighting: Sighting, stmt: Stmt, runs=None) -> Case:
@@ -469,6 +471,7 @@ class _Room:
             self.bare,
             self._others(sighting),
             self.loose,
+            self.apart,
         )
 
     def _others(self, sighting: Sighting) -> Counter[str]:

@@ -16,7 +16,8 @@ from autograder.shapes.recording import (
     tensors,
     wholes,
 )
-from autograder.shapes.text.dims import Expr, aligned, evaluate, fits, shape_fits
+from autograder.shapes.text.dims import Expr, aligned, evaluate, fits, names_of, shape_fits
+from autograder.shapes.text.flat import instead
 from autograder.shapes.text.reader import Claim, Stage
 from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import Node, Stmt, Traced, flat
@@ -166,12 +167,17 @@ class Matcher:
         )
 
     def apart(self, dims, shape: tuple[int, ...], execution: Execution) -> tuple[str, int] | None:
-        """The letter that alone is wrong of a shape, with the size that stands there."""
+        """The letter that alone is wrong of a shape, with the size that it would have to have."""
         lookup = self.scope.lookup(execution)
         pairs = aligned(dims, len(shape)) or ()
         wrong = [(i, j) for i, j in pairs if not fits(dims[i], shape[j], lookup)]
-        name = dims[wrong[0][0]] if len(wrong) == 1 else ("", "")
-        return (name[1], shape[wrong[0][1]]) if name[0] == "name" and len(name[1]) == 1 else None
+        dim, size = (dims[wrong[0][0]], shape[wrong[0][1]]) if len(wrong) == 1 else (("", ""), 0)
+        letters = [n for n in names_of(dim) if len(n) == 1]
+        if len(letters) != 1:
+            return None
+        meant = (n for n in range(1, size + 1) if fits(dim, size, instead(lookup, {letters[0]: n})))
+        found = next(meant, None)
+        return (letters[0], found) if found is not None else None
 
     def passes(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
         """Whether a single shape is that of something on the way."""

@@ -49,6 +49,7 @@ class Case:
     arguments: what is told of them, each with its name and the runs of the function's head.
     bare: statements that make a tensor and have no comment behind them. styles: how many comments
     of each place are true in this function. loose: letters that stand for several sizes in it.
+    apart: by run and letter that alone is wrong behind lines, the sizes that it stands for there.
     """
 
     claim: Claim
@@ -67,6 +68,7 @@ class Case:
     bare: frozenset[int] = frozenset()
     styles: dict[str, int] = field(default_factory=dict)
     loose: frozenset[str] = frozenset()
+    apart: dict[tuple[int, str], list[int]] = field(default_factory=dict)
 
     @property
     def part(self) -> str:

@@ -10,8 +10,17 @@ import itertools
 
 from autograder.shapes.doubts.by_the_code import all_wrong
 from autograder.shapes.doubts.case import Case, made
+from autograder.shapes.doubts.other_sizes import is_a_variable
 from autograder.shapes.recording import Execution, tensors
-from autograder.shapes.text.dims import Expr, evaluate, names_of, shape_fits, shape_names, without
+from autograder.shapes.text.dims import (
+    Expr,
+    evaluate,
+    fits,
+    names_of,
+    shape_fits,
+    shape_names,
+    without,
+)
 from autograder.shapes.text.flat import instead
 from autograder.shapes.text.names import normal
 from autograder.shapes.tracer import flat
@@ -34,6 +43,34 @@ def no_name_is_told_otherwise(case: Case) -> str:
 
     told = all_wrong(case, may)
     return "a name stands for that size in another true comment" if told else ""
+
+
+def no_letter_is_wrong_alike(case: Case) -> str:
+    """`[b, n, C]` behind several lines, where `C` alone is wrong, and each time for one size."""
+
+    def may(dim: Expr, size: int, axis: int, e: Execution) -> bool:
+        letters = {n: case.apart.get((e.config, n), []) for n in names_of(dim)}
+        alike = {n: sizes[0] for n, sizes in letters.items() if len({*sizes}) == 1 < len(sizes)}
+        return any(
+            fits(dim, size, instead(case.scope.lookup(e), {name: other}))
+            and len(letters[name]) > len(_lines_of(name, other, case, e))
+            and not is_a_variable(other, e)
+            for name, other in alike.items()
+        )
+
+    alike = not case.exchanged() and all_wrong(case, may)
+    return "a letter stands for that size in other comments, too" if alike else ""
+
+
+def _lines_of(name: str, size: int, case: Case, execution: Execution) -> set[int]:
+    """The lines of the function in which a true comment has a name for some size, or another name
+    for this one."""
+    (first, last), found = case.scope.lines, case.scope.confirmed
+    said = [
+        *found.of(execution.config, normal(name)).values(),
+        found.lines_of(execution.config, size),
+    ]
+    return {n for lines in said for n in lines if first <= n <= last}
 
 
 def _sizes(name: str, beside: list[str], case: Case, execution: Execution) -> list[int]:
@@ -123,6 +160,7 @@ def _made_of_itself(case: Case, name: str) -> bool:
 ELSEWHERE = (
     not_what_it_was_made_of,
     no_name_is_told_otherwise,
+    no_letter_is_wrong_alike,
     not_as_it_was,
     not_as_it_comes_in,
     not_of_what_is_gone,

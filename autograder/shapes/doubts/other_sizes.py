@@ -321,11 +321,14 @@ def _each_wrong(case: Case, may) -> bool:
 def _named(size: int, execution: Execution, case: Case) -> bool:
     """Whether a variable of this function has the size, or another true comment in it a name."""
     first, last = case.scope.lines
-    around = {**execution.before, **execution.after}
     said = case.scope.confirmed.lines_of(execution.config, size) - {case.sighting.line}
-    return any(first <= line <= last for line in said) or any(
-        isinstance(v, int) and v == size for n, v in around.items() if "." not in n
-    )
+    return any(first <= line <= last for line in said) or is_a_variable(size, execution)
+
+
+def is_a_variable(size: int, execution: Execution) -> bool:
+    """Whether a variable of the function has a size."""
+    around = {**execution.before, **execution.after}
+    return any(isinstance(v, int) and v == size for n, v in around.items() if "." not in n)
 
 
 def _entered(case: Case, execution: Execution) -> Iterator[tuple[int, ...]]:

@@ -40,7 +40,7 @@ def _as_elsewhere(sighting: Sighting, stmt: Stmt, room) -> bool:
     for e in room.runs[stmt.id][:1]:
         for claim, shape in zip(sighting.claims, results(stmt, e), strict=False):
             found = room.matcher.apart(claim.terms()[0].dims, shape, e)
-            if found is not None and found[1] in room.apart.get(found[0], ()):
+            if found is not None and found[1] in room.apart.get((e.config, found[0]), ()):
                 return True
     return False
 

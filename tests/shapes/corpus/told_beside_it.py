@@ -259,3 +259,41 @@ class Grow(nn.Module):
         # [B, 100] --> [2*100, B]
         z = y.T  #! cannot tell
         return z.sum()
+
+
+# %% a letter of the code for another size, behind several lines | Weigh(d)(x[B, 3, N], f[B, d, N])
+class Weigh(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.weigh, self.mix = nn.Conv1d(3, 2 * d, 1), nn.Conv1d(d, 2 * d, 1)
+
+    def forward(self, x, f):
+        B, C, N = x.shape
+        w = self.weigh(x)  # B C N  #! cannot tell
+        z = w * self.mix(f)  # B C N  #! cannot tell
+        u = torch.cat([z, z[:, :3]], 1)  # B, C+3, N  #! cannot tell
+        v = z.mean(1)  # B C N  #! false
+        return v.sum()
+
+
+# %% a letter of the code for another size, behind one line | Weigh(d)(x[B, 3, N], f[B, d, N])
+class Weigh(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.weigh, self.mix = nn.Conv1d(3, 2 * d, 1), nn.Conv1d(d, 2 * d, 1)
+
+    def forward(self, x, f):
+        B, C, N = x.shape
+        w = self.weigh(x)  # B C N  #! false
+        z = w * self.mix(f)  # (B, 2*d, N)
+        return z.sum()
+
+
+# %% a letter for a size that a variable has | weigh(x[B, T, C], heads) where C=heads*4
+def weigh(x, heads):
+    B, T, C = x.shape
+    hs = C // heads
+    q = x.view(B, T, heads, hs).transpose(1, 2)  # (B, heads, T, C)  #! false
+    k = x.view(B, T, heads, hs).transpose(1, 2)  # (B, heads, T, C)  #! false
+    w = q @ k.mT  # (B, heads, T, T)
+    return w.sum()
