@@ -41,10 +41,10 @@ class ExerciseError(CourseError):
 class Written:
     """An exercise as its author wrote it.
 
-    answer: the function or class that solves it. also: other right answers. mistakes: the wrong
-    programs with names, in the order in which they were written. switches: for each mistake the
-    switches that make it out of the answer, or None where it is a program of its own. fitted:
-    kinds of mistakes with a free number in them. where: file and line.
+    answer: the function or class that solves it. also: other right answers, whose steps are right,
+    too. mistakes: the wrong programs with names, in the order in which they were written.
+    switches: for each mistake the switches that make it out of the answer, or None where it is a
+    program of its own. fitted: kinds of mistakes with a free number in them. where: file and line.
     """
 
     exercise: Exercise

@@ -72,7 +72,9 @@ class Look:
 
     def _landmarks(self) -> Reference | None:
         right = self.bank.right(self.place)
-        return reference(right) if right is not None and not right.full else None
+        if right is None or right.full:
+            return None
+        return reference(right, self.bank.others(self.place))
 
     @cached_property
     def judged(self) -> Judged | None:

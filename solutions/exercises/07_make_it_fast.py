@@ -376,7 +376,28 @@ def divided(out, total):
     return out / total[:, None]
 
 
-@exercise("fast.tiles", long_sequences, judge=in_tiles,
+def divided_after_each_tile(q, k, v, block):
+    """Algorithm 1 of Dao et al. 2022, "FlashAttention": a maximum and a sum of each tile's own."""
+    outs = []
+    for start in starts(len(q), block):
+        rows = q[start : start + block]
+        m = rows.new_full((len(rows),), -INF)
+        total, out = torch.zeros_like(m), rows.new_zeros(len(rows), v.shape[1])
+        for first in starts(len(k), block):
+            scores = rows @ k[first : first + block].T * root(q)
+            own = scores.amax(-1)
+            weights = (scores - own[:, None]).exp()
+            new = torch.maximum(m, own)
+            before, here = grown(m, new) * total, grown(own, new)
+            total = before + here * weights.sum(-1)
+            added = here[:, None] * (weights @ v[first : first + block])
+            out = divided(before[:, None] * out + added, total)
+            m = new
+        outs.append(out)
+    return torch.cat(outs)
+
+
+@exercise("fast.tiles", long_sequences, judge=in_tiles, also=(divided_after_each_tile,),
           hints=(
               "Two loops: over blocks of queries, and within it over blocks of keys. Keep three "
               "things for each query: m, l and the output so far.",

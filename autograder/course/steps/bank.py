@@ -42,6 +42,9 @@ class Bank(Protocol):
     def right(self, place: int) -> Trace | None:
         """The steps of the answer."""
 
+    def others(self, place: int) -> list[Trace]:
+        """The steps of the author's other right answers, as far as they are known."""
+
     def wrong(
         self, place: int, told: tuple[int, ...], sizes: Container[int], named: str = ""
     ) -> Iterator[KnownSteps]:
@@ -87,6 +90,12 @@ class Programs(Keeps):
         return self.once(
             ("right", place), lambda: self._trace(self.written.namespace, place, named=True)
         )
+
+    def others(self, place: int) -> list[Trace]:
+        """The steps of the other right answers that can be looked at."""
+        name = self.written.exercise.name
+        traces = (self._trace({name: answer}, place) for answer in self.written.also)
+        return [trace for trace in traces if trace is not None and not trace.full]
 
     def wrong(
         self, place: int, told: tuple[int, ...], sizes: Container[int], named: str = ""

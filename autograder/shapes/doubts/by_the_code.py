@@ -31,7 +31,8 @@ def no_longer_name_has_it(case: Case) -> str:
         own = _words(name) - COUNTS
         around = {**case.scope.sizes(e.config, e.unit[0]), **e.before, **e.after}
         sizes = [(n, v) for n, v in around.items() if isinstance(v, int)]
-        return [v for n, v in sizes if own and own < _words(n)][:MOST]
+        longer = [v for n, v in sizes if own and own < _words(n)]
+        return [*longer, *(e.before[n] for n in (name.swapcase(),) if n in e.before)][:MOST]
 
     def may(dim: Expr, size: int, axis: int, e: Execution) -> bool:
         if dim[0] == "name":

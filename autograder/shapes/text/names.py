@@ -111,8 +111,8 @@ def counts(name: str) -> bool:
 
 
 def may_be_length(name: str) -> bool:
-    """Whether a word may mean the length of a sequence: `seq_len`, `context`, `block_size`."""
-    plain = normal(name).removeprefix("max_")
+    """Whether a word may mean the length of a sequence: `seq_len`, `block_size`, `T'`."""
+    plain = normal(name.rstrip("'")).removeprefix("max_")
     ends = plain.endswith(("_len", "_length"))
     return ends or "seq" in (concept(plain), *choices(plain))
 

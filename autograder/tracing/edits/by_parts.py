@@ -32,8 +32,10 @@ def by_parts(search: Search) -> tuple[Mended, ...]:
     same: dict[str, tuple[set, int]] = {}  # results that one known mistake spoils, and its line
     made = {key for key in parts.wrong if _is_made_of_others(parts, key)}
     by_known: dict[str, set] = {}
-    for key in parts.wrong - made:
-        by_known.setdefault(_known(search, parts, key), set()).add(key)
+    known_of = {key: _known(search, parts, key) for key in parts.wrong - made}
+    for key, own in known_of.items():  # best is a mistake that explains the most of them
+        many = max(own, key=lambda m: sum(m in each for each in known_of.values()), default="")
+        by_known.setdefault(many, set()).add(key)
     edits = {}
     for known, keys in by_known.items():
         for key in keys:
@@ -43,12 +45,15 @@ def by_parts(search: Search) -> tuple[Mended, ...]:
             others = set() if known else parts.wrong - made - {key}
             edits[key] = _that_mends(search, parts, key, others)
     unknown = {key for key in by_known.get("", ()) if edits[key] is None}
+    mended = {k: {e.line} | parts.may[k] for k, e in edits.items() if e is not None}
     for known, key in [(known, key) for known, keys in by_known.items() for key in keys]:
         several = bool(known) and len(by_known[known]) > 1  # then it stands where all are made
         edit = edits[key]
         # Of two results that nothing explains both may be spoiled by a line that they share.
         apart = key not in unknown or len(unknown) == 1
         line, how = _at_one_line(search, parts, key) if apart and not several else (None, "")
+        if any(line in of for other, of in mended.items() if other != key):
+            line = None  # what is wrong with the other one shows there
         if edit is not None:
             line, how = edit.line, edit.how
         if line is None and known and known in (*same, found.get(None, ("", ""))[1]):
@@ -152,10 +157,11 @@ def _joins(search: Search, line: int) -> bool:
     return any(callee(n) in JOINS for n in calls)
 
 
-def _known(search: Search, parts: Parts, key: object) -> str:
-    """The words of a known mistake that gives what came for one result, in all calls."""
+def _known(search: Search, parts: Parts, key: object) -> list[str]:
+    """The words of the known mistakes that give what came for one result, in all calls."""
+    found = []
     for _, message, gives in search.wrong.known.mistakes:
         spoiled = wrong_parts(search.wrong, gives, parts) or set()
         if key in spoiled and is_part_of(key, search.wrong, gives):
-            return message
-    return ""
+            found.append(message)
+    return found

@@ -15,7 +15,7 @@ from autograder.tracing.text import Text
 Again = Callable[[str, Sequence[Outcome]], list[Finding]]
 
 
-MOST = 2  # versions that are looked at so
+MOST = 3  # versions that are looked at so
 ONE_THING = "Everything else is right."  # how what a change proves is told
 EASY = 1  # the rank of another name that is easily taken for one
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from autograder.course.asking import Where
 from autograder.course.calls import Outcome
 from autograder.course.sketch import Sketch
 from autograder.judging.difference import matches
@@ -34,6 +35,8 @@ from autograder.tracing.edits.kinds.source import (
     is_counted_from_one,
     is_read_at,
     is_slice,
+    line_before,
+    lines_that_feed,
     lines_that_make,
     made_for,
     names_in,
@@ -47,7 +50,9 @@ MOST_OF_KNOWN = 16  # pairs of changes that each leave a known mistake
 MOST_OF_TWO = 30_000  # the same for two at once
 MOST_OF_ALL = 16_000_000  # the same of all with all, which cost as much to make as to run
 MOST_OF_CALLS = 2  # changes that make one call right, of which the other calls are looked at
+MOST_OF_PLACES = 3  # of those with which an answer gives the same
 MOST_THAT_RUN = 8  # changes with which an answer stops on a later line at least
+OF_TOLD = 2  # changes of the lines that the steps tell, behind which a second one is looked for
 NEAREST = 4  # changes behind which a second one is looked for
 SURVIVE_OF_ALL = 32  # pairs of all with all that make one call right and are tried on the others
 MOST_ALIKE = 4  # of those that come equally near
@@ -55,7 +60,9 @@ MOST_ALIKE = 4  # of those that come equally near
 OPERATION = re.compile(r"`[^`]+` is not the (?:change|operation) ")
 NOTHING = ("0", "0.0")
 LESS = re.compile(r"^`[+-] ")  # how changes begin that take a term away
-NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
+NEARER = (
+    3  # how much likelier a second one is that alone brings the result nearer, or where it stops
+)
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,7 @@ class Pairs:
             )
         likely = [e for e in self.nearest if not (e.missing and e.rank >= ANYWHERE)]
         second = [alike[1] for alike in self.by_distance if len(alike) > 1]
-        first_ones = [*likely, *second][:NEAREST]
+        first_ones = [*self._easy_on(self.search.told)[:OF_TOLD], *[*likely, *second][:NEAREST]]
         if stopped:  # how near the result comes says little where two things are wrong in it
             first_ones = list(dict.fromkeys([*first_ones, *self.that_run[:MOST_THAT_RUN]]))
         found = (
@@ -233,9 +240,11 @@ class Pairs:
         one of those that alone change something."""
         nearer = {edit.source for edit in self.nearest}
         found = [
-            (place + self.search.doubt(two) - NEARER * (two.source in nearer), one, two, text)
+            (place + self.search.doubt(two) - NEARER * likely, one, two, text)
             for place, one in enumerate(nearest)
+            for stops in (self._stops_at(one),)
             for two, text in self._behind(one)
+            for likely in (two.source in nearer or two.line in stops,)
             if fits(one, two)
             if not (two.missing and (one.takes or two.rank >= ANYWHERE))
             if not (two.takes and one.missing)  # else a step is only moved
@@ -256,6 +265,13 @@ class Pairs:
         pairs = [(one, two) for one, two, _ in right_ones]
         best = min(pairs, key=lambda pair: self._doubts(*pair))
         return self._told(*self._of_what_takes_it(best, pairs))
+
+    def _stops_at(self, one: Edit) -> set[int]:
+        """The line on which an answer stops where a change is made, if it does, and those that make
+        what that line takes."""
+        line, _ = self.search.ends.get(one.source, (0, ""))
+        lines = {line, *lines_that_feed({line}, one.source)} if line else set()
+        return {line_before(each, one.source, self.wrong.source) for each in lines}
 
     def _behind(self, one: Edit) -> Iterator[tuple[Edit, str]]:
         """Second changes behind a first: those that alone change something."""
@@ -518,23 +534,45 @@ class Pairs:
             best[edit.how] = min(first, edit, key=self.search.doubt)
         return list(best.values())
 
+    def to_begin_with(self, where: Where | None) -> list[Edit]:
+        """The changes behind which one other thing may be wrong: easy ones of the line that the
+        steps tell, and the nearest."""
+        told = {where.first_wrong} if where is not None else set()
+        return [*self._easy_on(told)[:OF_TOLD], *self.nearest]
+
+    def _easy_on(self, lines: Collection[int]) -> list[Edit]:
+        """The natural changes of some lines that take nothing away and change what comes back."""
+        easy = [e for e in self.change if e.line in lines and e.is_natural and not e.takes]
+        return self.search.in_order(easy)
+
     @property
     def that_run(self) -> list[Edit]:
         """Of an answer that stops with an error: the changes with which it does not, or only on a
         later line, or easy ones with another error, the likeliest first; of those that give the
-        same one."""
+        same one, and behind all of these another."""
         error = self.wrong.outcomes[self.place].error or {}
         stops, kind = error.get("line") or math.inf, error.get("type")
-        found: dict[str, Edit] = {}
+        found: dict[str, list[Edit]] = {}
         for edit, gave in zip(self.search.tried, self.search.gave, strict=True):
             end, other = self.search.ends.get(edit.source, (0, kind))
             runs = gave is not None and gave.error is None
             easy = edit.rank < NATURAL and edit.is_natural and not edit.takes
             later = end > stops or (end == stops and other != kind and easy)
-            if (runs or (later and edit.line == stops)) and not edit.missing:
-                key = str(mark(gave)) if runs else edit.source
-                found[key] = min(found.get(key, edit), edit, key=self.search.doubt)
-        return self.search.in_order(list(found.values()))
+            there = edit.line == stops or (easy and edit.line in self.search.feeding)
+            if (runs or (later and there)) and (
+                not edit.missing or (later and edit.rank < ANYWHERE)
+            ):
+                found.setdefault(str(mark(gave)) if runs else edit.source, []).append(edit)
+        likely = [self._in_several_places(alike) for alike in found.values()]
+        turns = ([own[i] for own in likely if len(own) > i] for i in range(MOST_OF_PLACES))
+        return [edit for turn in turns for edit in self.search.in_order(turn)]
+
+    def _in_several_places(self, alike: list[Edit]) -> list[Edit]:
+        """The likeliest of some changes in each place of the text, the likeliest first."""
+        best: dict[tuple[int, int], Edit] = {}
+        for edit in sorted(alike, key=self.search.doubt):
+            best.setdefault(edit.place, edit)
+        return list(best.values())
 
     def _nearest_by_place(self) -> list[Edit]:
         """The nearest changes that take nothing away, each with those of its line that come equally

@@ -59,7 +59,7 @@ DIFFERS = re.compile(r"(?:The result|Part \d{1,3} of the result)\b[^.]*\.")
 BEFORE = re.compile(
     r"^Line \d{1,6} goes wrong before: .*?(?=Line \d{1,6}: \w{1,40}Error)", re.DOTALL
 )
-UNSET = re.compile(r"Line \d{1,6}: (?:NameError|UnboundLocalError)")
+UNSET = re.compile(r"Line \d{1,6}: (?:NameError|UnboundLocalError)[^'\n]{0,80}'?(\w*)")
 IN_PLACE = re.compile(r"Your code changes its input in place[^.]*\.")
 NAME = re.compile(r"[^\W\d]\w*")
 WORD = re.compile(r"[a-z]{4,}")
@@ -127,13 +127,16 @@ def _told(
         if placed.where is not None and placed.where.how and not two:
             one = [e for e in one if is_surer(e, placed.where.how)]
         two = () if one else two
-        if not (one or two or placed.where) and len(search.tried) > tried:
+        more = placed.where is None or (lines and not named)  # what is told is not all then
+        if more and not (one or two) and len(search.tried) > tried:
             of_known, two = _two(first, placed, search, one, known)
     if again is not None and not (one or settled or known) and (not two or two[-1].line is None):
         apart = by_parts(search)
         of_known, two = (False, apart) if apart else (of_known, two)
         two = two or (Pairs(search).of_all() if placed.where is None else ())
-        two = two or (() if pair else proven_behind(search, again, Pairs(search).nearest))
+        two = two or (
+            () if pair else proven_behind(search, again, Pairs(search).to_begin_with(placed.where))
+        )
     if again is not None and alone and not (one or two or settled or pair):
         two = left_behind(search, again, _known_words(first, asked.known) if known else "")
         two = tuple(_by_its_name(each, placed, asked.known, alone=True) for each in two)
@@ -163,7 +166,7 @@ def _told(
             said = replace(said, message=f"{more} {said.message}".lstrip())
     said = _where_it_must_be(said, asked, search, pair, look)
     if known and (said.where is None or not said.where.how) and not (one or two):
-        one = _put_in(search, placed)
+        one = _put_in(search, placed, inside=True)
         said = _said(first, placed, one, search, look) if one else said
         there = said.where.first_wrong if said.where is not None else None
         if not one and search.only_there and there not in search.only_there:
@@ -179,10 +182,11 @@ def _before_what_is_wrong(placed: Finding, parts: Parts) -> Finding:
     return replace(placed, where=None, line=None, statement="")
 
 
-def _put_in(search: Search, placed: Finding) -> list[Edit]:
+def _put_in(search: Search, placed: Finding, inside: bool = False) -> list[Edit]:
     """The steps that could be put into expressions, where they stand on one line, or on the one
-    that is told, too: else nobody knows which of them is missing."""
-    found = [search.made_where(edit) for edit in search.missing()]
+    that is told, too: else nobody knows which of them is missing. inside: of a known mistake, in
+    functions that are called, too."""
+    found = [search.made_where(edit) for edit in search.missing(inside)]
     told = placed.where.first_wrong if placed.where is not None else None
     there = [edit for edit in found if edit.line == told]
     return there or (found if len({edit.line for edit in found}) == 1 else [])
@@ -347,6 +351,9 @@ def _is_settled(first: Finding, placed: Finding) -> bool:
 def _with_its_change(placed: Finding, found: list[Edit], look: Look | None) -> Finding:
     """An error with its cause, where changes of one line alone make all right: what is wrong there,
     if it stops there; and no earlier line is called right if it does not."""
+    unset = UNSET.match(placed.message)
+    if unset is not None:  # a change must give the name
+        found = [e for e in found if e.line == placed.line or unset[1] in _names(e)]
     lines = {edit.line for edit in found}
     if lines == {placed.line}:
         said = f"One thing is wrong, in line {found[0].at}: {found[0].how}."

@@ -12,10 +12,11 @@ from autograder.tracing.edits.kinds.source import (
     Edit,
     Source,
     is_alias,
+    names_in,
     number,
     parts_of_index,
 )
-from autograder.tracing.text import callee
+from autograder.tracing.text import callee, root_of
 
 QKV = (("q", "k", "v"), ("query", "key", "value"))
 MOST_KEYS = 6
@@ -273,7 +274,16 @@ def _of_one_in_a_loop(source: Source, node: ast.Subscript) -> Iterator[Edit]:
     used = {n.slice.id for n in source.inside(source.statement(node)) if _is_of_a_name(n)}
     for name in _numbers_of_loops(source, node):
         how = f"`{source.shown(node)}` is the same in every round"
-        yield source.with_text(node.slice, name, how, 1 if name in used else 2)
+        rank = 0 if _reads_nowhere(source, node, name) else 1 if name in used else 2
+        yield source.with_text(node.slice, name, how, rank)
+
+
+def _reads_nowhere(source: Source, node: ast.AST, name: str) -> bool:
+    """Whether the loop around that counts by a name does not read it."""
+    loops = [n for n in source.around(node) if isinstance(n, ast.For)]
+    own = [n for n in loops if name in {each.id for each in source.names(n.target)}][:1]
+    read = (each for n in own for each in source.names(n) if isinstance(each.ctx, ast.Load))
+    return bool(own) and name not in {each.id for each in read}
 
 
 def _of_one_of_an_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:
@@ -333,9 +343,18 @@ def _from_the_other_side(source: Source, node: ast.Subscript) -> Iterator[Edit]:
     how = f"`{source.shown(node)}` counts from the other end"
     for part in parts_of_index(node):
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Sub) and number(part.right) == 1:
-            yield source.with_text(part, f"-{source.in_brackets(part.left)}", how, 1)
+            rank = 3 if _is_sorted_upwards(source, node) else 1  # then the sort is the wrong one
+            yield source.with_text(part, f"-{source.in_brackets(part.left)}", how, rank)
         elif isinstance(part, ast.UnaryOp) and number(part) is None:
             yield source.with_text(part, f"{source.of(part.operand)} - 1", how, 1)
+
+
+def _is_sorted_upwards(source: Source, node: ast.Subscript) -> bool:
+    """Whether a plain sort made it, under a name that does not say so."""
+    function, name = source.function(node), root_of(node)
+    sorts = [n for n in source.calls(function) if callee(n) == "sort"] if function else []
+    sorts = [n for n in sorts if name in names_in(source.given_to(n)) and "asc" not in name]
+    return any("descending" not in {k.arg for k in n.keywords} for n in sorts)
 
 
 def _of_one_too_many(source: Source, node: ast.Subscript) -> Iterator[Edit]:

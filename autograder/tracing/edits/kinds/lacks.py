@@ -7,7 +7,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from autograder.tracing.edits.kinds.names import names_of, sizes, used_in
+from autograder.tracing.edits.kinds.names import is_a_size, names_of, sizes, used_in
 from autograder.tracing.edits.kinds.operators import turned_back
 from autograder.tracing.edits.kinds.sharing import SHARE
 from autograder.tracing.edits.kinds.source import Edit, Source, number, parts_of_index
@@ -15,6 +15,7 @@ from autograder.tracing.text import callee
 
 SIGNS = (("-", "is not taken from it"), ("+", "is not added to it"))
 ROOTS = ("** -0.5", "** 0.5")
+FACTORS = ("mul", "mul_", "div", "div_", "true_divide")  # methods that take a factor
 SCALE = re.compile(r"scal|fact|norm|temp|root|sqrt|div|denom")  # how a factor is named
 WALL = -1000  # what hides a score that it is added to
 PLACE = re.compile(r"\bpos|_pos|place")  # how it is called where a token stands
@@ -34,10 +35,14 @@ def of_what_it_lacks(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_itself(source, function, node)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         yield from _of_what_is_left(source, node)
+        yield from _of_an_axis(source, function, node)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         yield from _of_the_diagonal(source, node)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
         yield from _of_a_square(source, function, node)
+        yield from _of_an_axis(source, function, node)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        yield from _of_an_axis(source, function, node)
     elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         yield from _of_each_item(source, function, node)
     elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
@@ -56,6 +61,21 @@ def _of_the_next_place(source: Source, node: ast.Subscript) -> Iterator[Edit]:
     if whole and number(begins) == -1 and PLACE.search(source.of(node.value)):
         how = f"`{source.shown(node)}` is the place of the one before"
         yield source.with_expression(node, f"{source.of(node)} + 1", how, 1)
+
+
+def _of_an_axis(source: Source, function: ast.FunctionDef, node: ast.BinOp) -> Iterator[Edit]:
+    """`scores - lse[i:j]`, where one number is taken from each row."""
+    for side in (node.left, node.right):
+        made = source.made(function, side.id) if isinstance(side, ast.Name) else [side]
+        if made and all(isinstance(each, ast.Subscript) and _is_cut(each) for each in made):
+            how = f"`{source.shown(side)}` has a number for each row, and no axis for the columns"
+            new = f"{source.in_brackets(side)}.unsqueeze(-1)"
+            yield source.with_parts(node, {side: new}, how, 1)
+
+
+def _is_cut(node: ast.Subscript) -> bool:
+    """Whether a variable is cut along its first axis alone: `lse[i:j]`."""
+    return isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Slice)
 
 
 def _of_the_diagonal(source: Source, node: ast.BinOp) -> Iterator[Edit]:
@@ -118,18 +138,25 @@ def _is_made_alike(source: Source, function: ast.FunctionDef, name: str, value: 
 
 
 def _of_a_root(source: Source, function: ast.FunctionDef, node: ast.Assign) -> Iterator[Edit]:
-    """`scale = hidden`, where only products and quotients read the scale."""
-    value, target = node.value, source.of(node.targets[0])
-    if not isinstance(value, ast.Name) or value.id not in _numbers(source, function):
-        return
-    if not SCALE.search(target.lower()):
+    """`scale = hidden`, or `scale = 1`, where only products and quotients read the scale."""
+    value, target, numbers = node.value, source.of(node.targets[0]), _numbers(source, function)
+    size = source.of(value) in numbers or (number(value) is None and is_a_size(value, numbers))
+    if not SCALE.search(target.lower()) or not (size or number(value) == 1):
         return  # `self.dim = hidden` is what it says
     read = [n for n in source.inside(source.tree) if isinstance(n, ast.Name | ast.Attribute)]
     read = [n for n in read if isinstance(n.ctx, ast.Load) and source.of(n) == target]
-    if read and all(_is_a_factor(source, n) for n in read):
-        how = f"`{target}` is `{value.id}` itself, where its root counts"
+    if not read or not all(_is_a_factor(source, n) for n in read):
+        return
+    if size:
+        how = f"`{target}` is `{source.shown(value)}` itself, where its root counts"
         for root in ROOTS:
-            yield source.with_text(value, f"{value.id} {root}", how, 1)
+            yield source.with_text(value, f"{source.in_brackets(value)} {root}", how, 1)
+        return
+    known = names_of(source, function, node.lineno - 1)
+    for name in [n for n in known if n in numbers][:MOST]:
+        how = f"`{target}` is 1, where the root of a size counts"
+        for root in ROOTS:
+            yield source.with_text(value, f"{name} {root}", how, 1)
 
 
 def _of_a_first_one(source: Source, node: ast.Assign) -> Iterator[Edit]:
@@ -164,9 +191,13 @@ def _numbers(source: Source, function: ast.FunctionDef) -> set[str]:
 
 
 def _is_a_factor(source: Source, node: ast.expr) -> bool:
+    """Whether a name is read as a factor, or handed on by itself to something that takes it."""
     parent = source.parent[node]
     alone = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult | ast.Div)
-    return alone or isinstance(parent, ast.AugAssign) and isinstance(parent.op, ast.Mult | ast.Div)
+    handed = isinstance(parent, ast.Call) and node in parent.args
+    handed = handed and (callee(parent) in FACTORS or callee(parent) in source.defined())
+    changes = isinstance(parent, ast.AugAssign) and isinstance(parent.op, ast.Mult | ast.Div)
+    return alone or handed or changes
 
 
 def _of_each_item(source: Source, function: ast.FunctionDef, node: ast.AugAssign) -> Iterator[Edit]:

@@ -29,6 +29,7 @@ REDUCES = (
 )
 WITH_AXIS = ("-1, keepdim=True", "-1", "-2, keepdim=True", "0")
 SPREADS = ("std", "var")
+NUMPY = ("np", "numpy")
 CUTS = ("split", "chunk", "tensor_split", "cat", "stack", "unbind", "softmax", "log_softmax")
 TRIANGLES = ("tril", "triu")
 PRODUCTS = ("matmul", "mm", "bmm", "linear", "dot", "mv", "einsum")
@@ -159,9 +160,12 @@ def _of_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"`{shown}` runs along the first axis"
         for more in ("dim=-1", "dim=1"):
             yield _with(source, node, more, how, 1)
-    if name in SPREADS and not {"unbiased", "correction"} & named:
+    if name in SPREADS and not {"unbiased", "correction", "ddof"} & named:
         how = f"`{name}` divides by one less than the number of values in `{shown}`"
         yield _with(source, node, "correction=0", how, 1)
+        if "numpy" in source.called or getattr(node.func.value, "id", "") in NUMPY:
+            how = f"`{name}` divides by the number of values in `{shown}`, and not by one less"
+            yield _with(source, node, "ddof=1", how, 1)
     if name in ("max", "min") and axes <= 0 and not named and is_method:
         how = f"`{name}` is of all numbers at once in `{shown}`"
         end = source.span(node.func)[1]

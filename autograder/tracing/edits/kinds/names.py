@@ -363,7 +363,7 @@ def _sizes(source: Source, function: ast.FunctionDef) -> set[str]:
                 found |= _names(target) if _is_listed(of) else _names(target.elts[0])
                 continue
             found |= _names(target) if called == "range" or _is_listed(node.iter) else set()
-        elif isinstance(node, ast.Assign) and _is_a_size(node.value, found):
+        elif isinstance(node, ast.Assign) and is_a_size(node.value, found):
             whole = [t for t in node.targets if not isinstance(t, ast.Subscript | ast.Attribute)]
             found |= {name for target in whole for name in _names(target)}
         elif isinstance(node, ast.Call) and callee(node) in OF_SIZES:
@@ -382,11 +382,11 @@ def _names(target: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
 
 
-def _is_a_size(value: ast.expr, known: set[str]) -> bool:
+def is_a_size(value: ast.expr, known: set[str]) -> bool:
     """Whether an expression gives whole numbers: a shape, a size, a length, a quotient or a product
     of such. known: names that hold them."""
     if isinstance(value, ast.Tuple):
-        return all(_is_a_size(each, known) for each in value.elts)
+        return all(is_a_size(each, known) for each in value.elts)
     if isinstance(value, ast.Subscript):
         return isinstance(value.value, ast.Attribute) and value.value.attr == "shape"
     if isinstance(value, ast.Call):

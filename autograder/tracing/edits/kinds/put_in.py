@@ -102,6 +102,17 @@ def _of_numbers(source: Source, node: ast.expr) -> Iterator[Edit]:
         if name in counted and name != text:
             for sign, how in BESIDE[1:]:
                 yield _put(source, node, sign, name, how)
+    for count in source.once("rounds", lambda: _rounds(source)):
+        how = f"`{shown}` is {count} times what belongs there"
+        yield _put_around(source, node, f"({text}) // {count}", how)
+
+
+def _rounds(source: Source) -> list[int]:
+    """How often loops run whose rounds are counted by a number: `for part in range(3)`."""
+    calls = source.calls(source.tree)
+    given = [n.args[0] for n in calls if callee(n) in ("range", "chunk") and n.args]
+    counts = [number(each) for each in given]
+    return list(dict.fromkeys(n for n in counts if isinstance(n, int) and n > 1))
 
 
 def _around(source: Source, node: ast.expr) -> Iterator[Edit]:

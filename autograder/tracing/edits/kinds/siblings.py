@@ -47,6 +47,9 @@ def of_siblings(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _without_the_last_step(source, node)
         yield from _without_the_call_of_one(source, node)
         yield from _given_another(source, node)
+        yield from _without_the_factor_of_its_like(source, node)
+    if isinstance(node, ast.Call) and callee(node) == "zip":
+        yield from _without_the_method_of_the_others(source, node)
 
 
 def _as_elsewhere(source: Source, node: ast.Name) -> Iterator[Edit]:
@@ -84,6 +87,44 @@ def _without_the_call_of_one(source: Source, node: ast.Assign) -> Iterator[Edit]
                 given = f"`{source.shown(call)}` in line {other.lineno}"
                 how = f"`{own}` is taken as it is, and {given}"
                 yield source.with_text(node.value, mine, how, 1)
+
+
+def _without_the_factor_of_its_like(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """`new = p @ v`, beside `old = alpha * out`, where `beta` was made as `alpha` was, and is read
+    less often."""
+    function = source.function(node)
+    near = [n for n in _beside(source, node) if abs(_place(source, n) - _place(source, node)) == 1]
+    own = {n.id for n in source.names(node)}
+    read = [n.id for n in source.names(function) if isinstance(n.ctx, ast.Load)] if near else []
+    for one in _beside(source, node) if near else ():
+        factor = source.of(one.targets[0])
+        if one.lineno >= node.lineno or factor in own or read.count(factor) == 0:
+            continue
+        for other in _beside(source, one):
+            like = source.of(other.targets[0])
+            calls = [n.value for n in (one, other) if isinstance(n.value, ast.Call)]
+            alike = len(calls) == 2 and callee(calls[0]) == callee(calls[1])
+            if not alike or like in own or read.count(like) <= read.count(factor):
+                continue
+            if any({like} <= {n.id for n in source.names(each.value)} for each in near):
+                how = f"`{source.shown(node.value)}` is not multiplied with `{factor}`"
+                new = f"{factor} * {source.in_brackets(node.value)}"
+                yield source.with_text(node.value, new, how, 1)
+
+
+def _place(source: Source, node: ast.stmt) -> int:
+    """Where a statement stands among those of its block."""
+    return block_of(source, node).index(node)
+
+
+def _without_the_method_of_the_others(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`zip(q.unbind(1), k.unbind(1), v)`, of which one is taken as it is."""
+    called = [a for a in node.args if isinstance(a, ast.Call) and isinstance(a.func, ast.Attribute)]
+    tails = set(map(source.last_step, called))
+    for own in (a for a in node.args if isinstance(a, ast.Name) and len(tails) == 1):
+        (tail,) = tails
+        how = f"`{own.id}` lacks the `{tail}` of what stands beside"
+        yield source.with_text(own, f"{own.id}{tail}", how)
 
 
 def _summed_as_elsewhere(source: Source, node: ast.Name) -> Iterator[Edit]:
@@ -212,8 +253,8 @@ def _without_the_method_of_the_other(
         if called and isinstance(own, ast.Name | ast.Attribute | ast.Subscript):
             if of_library(other.func) or root_of(other) == "self" or callee(other) in LAYOUT:
                 continue
-            method = source.text[source.span(other.func.value)[1] : source.span(other)[1]]
-            how = f"`{source.shown(own)}` lacks the `{method.strip()}` of the other side"
+            method = source.last_step(other)
+            how = f"`{source.shown(own)}` lacks the `{method}` of the other side"
             yield source.with_parts(node, {own: f"{source.of(own)}{method}"}, how, 1)
 
 
@@ -225,8 +266,8 @@ def _without_the_last_step(source: Source, node: ast.Assign) -> Iterator[Edit]:
         method = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
         if not method or _form(call.func.value) != _form(node.value):
             continue
-        last = source.text[source.span(call.func.value)[1] : source.span(call)[1]]
-        how = f"`{source.shown(node.value)}` lacks the `{last.strip()}` of line {other.lineno}"
+        last = source.last_step(call)
+        how = f"`{source.shown(node.value)}` lacks the `{last}` of line {other.lineno}"
         yield source.with_text(node.value, f"{source.in_brackets(node.value)}{last}", how, 1)
 
 

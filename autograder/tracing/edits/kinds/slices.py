@@ -27,6 +27,8 @@ def of_slices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_a_shift(source, node)
     elif isinstance(node, ast.Call):
         yield from _of_parts_of_one(source, node)
+    elif isinstance(node, ast.Assign):
+        yield from _of_the_begin(source, node)
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
         yield from _of_columns_for_rows(source, node)
         yield from _of_a_running_sum(source, node)
@@ -40,6 +42,22 @@ def _of_parts_of_one(source: Source, node: ast.Call) -> Iterator[Edit]:
     if len(parts) > 1 and len(whole) == 1 and sliced and callee(node) in source.defined():
         how = f"`{source.shown(node)}` is given parts of `{min(whole)}`, and takes it apart itself"
         yield source.with_parts(node, dict.fromkeys(parts, min(whole)), how, 2)
+
+
+def _of_the_begin(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """`stop = head + width`, beside `x[start:stop]`: where something ends that does not begin
+    there."""
+    function, value, target = source.function(node), node.value, source.of(node.targets[0])
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add) or function is None:
+        return
+    slices = [n for n in source.inside(function) if isinstance(n, ast.Slice)]
+    slices = [n for n in slices if n.upper is not None and source.of(n.upper) == target]
+    begins = {source.of(n.lower) for n in slices if isinstance(n.lower, ast.Name)}
+    known = names_of(source, function, node.lineno - 1)
+    for start in [n for n in known if n in begins - {n.id for n in source.names(value)}]:
+        how = f"`{source.shown(value)}` is reckoned from another place than `{start}`"
+        for side in (n for n in (value.left, value.right) if isinstance(n, ast.Name)):
+            yield source.with_parts(value, {side: start}, how)
 
 
 def _of_columns_for_rows(source: Source, node: ast.Subscript) -> Iterator[Edit]:
@@ -143,6 +161,9 @@ def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
     elif end:
         ways += [(end, "", step), ("", "", step), ("", f"({end}) + 1", step)]
         ways += [("", f"({end}) - 1", step)]
+    for width in _steps_from(source, node) if start and start == end else ():
+        nothing = f"`{source.shown(around)}` ends where it begins"
+        yield source.with_text(node, f"{start}:{start} + {width}", nothing)
     if start and end:
         length = f"(({end}) - ({start}))"
         ways += [(end, f"({end}) + {length}", step), (f"({start}) - {length}", start, step)]
@@ -246,6 +267,20 @@ def _width(source: Source, node: ast.Slice) -> str:
         return ""
     is_name = isinstance(node.lower, ast.Name) and source.of(end.left) == node.lower.id
     return source.of(end.right) if is_name else ""
+
+
+def _steps_from(source: Source, node: ast.Slice) -> list[str]:
+    """How far a loop around goes on in each round, `n` of `for i in range(0, size, n)`; what other
+    slices that begin at the same place are as wide as."""
+    start, loops = source.of(node.lower), [n for n in source.around(node) if isinstance(n, ast.For)]
+    over = [n.iter for n in loops if source.of(n.target) == start and isinstance(n.iter, ast.Call)]
+    steps = [n.args[2] for n in over if callee(n) == "range" and len(n.args) == 3]
+    function = source.function(node)
+    others = source.inside(function) if function is not None else []
+    others = [n for n in others if isinstance(n, ast.Slice) and n.lower is not None]
+    others = [n for n in others if source.of(n.lower) == start]
+    widths = [_width(source, n) for n in others]
+    return list(dict.fromkeys([*map(source.in_brackets, steps), *filter(None, widths)]))
 
 
 def _width_of_a_part(source: Source, node: ast.Slice) -> tuple[str, str, str]:

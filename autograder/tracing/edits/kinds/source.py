@@ -193,6 +193,11 @@ class Source:
         """The text of a node such that an operator may stand beside it."""
         return self.of(node) if isinstance(node, SIMPLE) else f"({self.of(node)})"
 
+    def last_step(self, call: ast.Call) -> str:
+        """The method of a call, as it stands behind what it is of: `.unsqueeze(1)`."""
+        start, end = self.span(call.func.value)[1], self.span(call)[1]
+        return self.text[start:end].lstrip(") \n")
+
     def with_text(self, node: ast.AST, new: str, how: str, rank: int = 0) -> Edit:
         """The program with another text in the place of a node, the lines as they were."""
         start, end = self.span(node)
