@@ -45,7 +45,7 @@ def by_parts(search: Search) -> tuple[Mended, ...]:
             others = set() if known else parts.wrong - made - {key}
             edits[key] = _that_mends(search, parts, key, others)
     unknown = {key for key in by_known.get("", ()) if edits[key] is None}
-    mended = {k: {e.line} | parts.may[k] for k, e in edits.items() if e is not None}
+    mended = {k: parts.may[k] - {parts.last} for k, e in edits.items() if e is not None}
     for known, key in [(known, key) for known, keys in by_known.items() for key in keys]:
         several = bool(known) and len(by_known[known]) > 1  # then it stands where all are made
         edit = edits[key]

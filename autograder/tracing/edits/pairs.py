@@ -542,7 +542,8 @@ class Pairs:
 
     def _easy_on(self, lines: Collection[int]) -> list[Edit]:
         """The natural changes of some lines that take nothing away and change what comes back."""
-        easy = [e for e in self.change if e.line in lines and e.is_natural and not e.takes]
+        changes = self.change if self.place is not None else ()
+        easy = [e for e in changes if e.line in lines and e.is_natural and not e.takes]
         return self.search.in_order(easy)
 
     @property

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from autograder.course.calls import Made, Outcome
 from autograder.tracing.edits.kinds.all import edits, source_of
@@ -153,21 +152,17 @@ class Search:
         self.most = MOST if self.asks_a_model else LONGER * MOST
         return self.one()
 
-    def missing(self, inside: bool = False) -> list[Edit]:
+    def missing(self) -> list[Edit]:
         """The changes that put a step into an expression and make all right, after all others: the
-        likeliest first, of lines that are not known to be right. They have no part in pairs.
-
-        inside: also in functions that are handed what may be wrong.
-        """
+        likeliest first, of lines that are not known to be right. They have no part in pairs."""
         if self.place is None or self.by_chance:
             return []
         source = source_of(self.wrong.source) if self.stops else None
         found = self._of_new(of_another_type(source)) if source is not None else []
-        return found or self._of_new(put_in(self.wrong.source), inside)
+        return found or self._of_new(put_in(self.wrong.source))
 
-    def _of_new(self, edits: list[Edit], inside: bool = False) -> list[Edit]:
+    def _of_new(self, edits: list[Edit]) -> list[Edit]:
         tried = {edit.source for edit in self.tried}
-        edits = [replace(e, unsure=e.unsure and not inside) for e in edits]
         new = [e for e in self.in_order(edits) if e.source not in tried]
         new = [e for e in new if self.may_be(e) and self.likely.get(e.line, 1) < SURELY_RIGHT]
         dear = self.asks_a_model and not self.stops  # what stops, stops before that, as a rule

@@ -166,7 +166,7 @@ def _told(
             said = replace(said, message=f"{more} {said.message}".lstrip())
     said = _where_it_must_be(said, asked, search, pair, look)
     if known and (said.where is None or not said.where.how) and not (one or two):
-        one = _put_in(search, placed, inside=True)
+        one = _put_in(search, placed)
         said = _said(first, placed, one, search, look) if one else said
         there = said.where.first_wrong if said.where is not None else None
         if not one and search.only_there and there not in search.only_there:
@@ -182,11 +182,10 @@ def _before_what_is_wrong(placed: Finding, parts: Parts) -> Finding:
     return replace(placed, where=None, line=None, statement="")
 
 
-def _put_in(search: Search, placed: Finding, inside: bool = False) -> list[Edit]:
+def _put_in(search: Search, placed: Finding) -> list[Edit]:
     """The steps that could be put into expressions, where they stand on one line, or on the one
-    that is told, too: else nobody knows which of them is missing. inside: of a known mistake, in
-    functions that are called, too."""
-    found = [search.made_where(edit) for edit in search.missing(inside)]
+    that is told, too: else nobody knows which of them is missing."""
+    found = [search.made_where(edit) for edit in search.missing()]
     told = placed.where.first_wrong if placed.where is not None else None
     there = [edit for edit in found if edit.line == told]
     return there or (found if len({edit.line for edit in found}) == 1 else [])

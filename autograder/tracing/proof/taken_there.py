@@ -38,6 +38,7 @@ def where_it_is_made(told: Told, text: Text, check: str = "") -> Told:
         return told
     made = _of_its_mask(told, line, text) or _of_its_count(told, line, text)
     made = made or _of_its_scale(told, line, text) or _of_its_place(told, line, text)
+    made = made or _of_its_fill(told, line, text)
     made = made or line_of_scores(_check(told) or check, line, text)
     made = made or line_of_copy(told.cause[1] if told.cause else "", line, text)
     if made is None:
@@ -64,6 +65,21 @@ def _of_its_mask(told: Told, line: int, text: Text) -> int | None:
         return None
     made = made_for(line, text.source)
     return made.get(_laid_on(line, text)) or made.get(_filled_up_to(line, text))
+
+
+def _of_its_fill(told: Told, line: int, text: Text) -> int | None:
+    """Of a line that takes weights which were masked after the softmax, the one that masks them for
+    that place alone: what is divided by its sums there would be right."""
+    if not _check(told).endswith("after softmax") or _fills(line, text):
+        return None
+    made = {at for at in made_for(line, text.source).values() if _fills(at, text)}
+    return made.pop() if len(made) == 1 else None
+
+
+def _fills(line: int, text: Text) -> bool:
+    """Whether a statement fills what a mask hides."""
+    inside = ast.walk(text.around(line) or ast.Module([], []))
+    return any(isinstance(n, ast.Call) and callee(n) in FILLS for n in inside)
 
 
 def _filled_up_to(line: int, text: Text) -> str:

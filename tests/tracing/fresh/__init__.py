@@ -40,6 +40,7 @@ EIGHTEENTH, NINETEENTH = programs_in("eighteenth.txt"), programs_in("nineteenth.
 TWENTIETH = programs_in("twentieth.txt")
 TWENTY_FIRST, TWENTY_SECOND = programs_in("twenty_first.txt"), programs_in("twenty_second.txt")
 TWENTY_THIRD, TWENTY_FOURTH = programs_in("twenty_third.txt"), programs_in("twenty_fourth.txt")
+TWENTY_FIFTH = programs_in("twenty_fifth.txt")
 
 
 def _in_the_first_half(program: Program) -> bool:

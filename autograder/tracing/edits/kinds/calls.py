@@ -44,6 +44,7 @@ KINDS = (
     "sin cos",
     "tril triu",
     "zeros ones",
+    "new_zeros new_ones",
     "rand randn",
     "rand_like randn_like",
     "uniform_ normal_",
@@ -80,6 +81,7 @@ OTHERS |= {
 }
 ZEROS = ("zeros_like", "zeros", "new_zeros")
 MASKED = ("masked_fill", "masked_fill_", "where")
+BUILT_IN = ("max", "min", "sum", "any", "all")  # functions that are no library's
 ODD = ("log1p", "expm1")  # what nobody means who writes the plain one
 LIMITS = ("min", "max", "tiny", "eps", "smallest_normal", "resolution")  # of `torch.finfo(..)`
 PAIRS = ("max", "min", "topk", "sort", "median", "mode", "kthvalue")
@@ -136,7 +138,7 @@ def _is_called(source: Source, node: ast.Attribute) -> bool:
 
 def _another_function(source: Source, node: ast.Call) -> Iterator[Edit]:
     name = callee(node)
-    if not isinstance(node.func, ast.Attribute) and name not in ("max", "min", "sum"):
+    if not isinstance(node.func, ast.Attribute) and name not in BUILT_IN:
         return
     for other in OTHERS.get(name, ()):
         start, end = source.span(node.func)

@@ -49,6 +49,8 @@ def of_what_it_lacks(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_the_next_place(source, node)
     elif isinstance(node, ast.ListComp) and _gives_its_item(node):
         yield from _of_its_neighbours(source, node)
+    elif isinstance(node, ast.Call) and callee(node) == "log":
+        yield from _of_the_maximum(source, function, node)
 
 
 def _of_the_next_place(source: Source, node: ast.Subscript) -> Iterator[Edit]:
@@ -61,6 +63,21 @@ def _of_the_next_place(source: Source, node: ast.Subscript) -> Iterator[Edit]:
     if whole and number(begins) == -1 and PLACE.search(source.of(node.value)):
         how = f"`{source.shown(node)}` is the place of the one before"
         yield source.with_expression(node, f"{source.of(node)} + 1", how, 1)
+
+
+def _of_the_maximum(source: Source, function: ast.FunctionDef, node: ast.Call) -> Iterator[Edit]:
+    """`torch.log(total)` of `total = torch.exp(x - m).sum(-1)`, where `m` belongs to it again."""
+    read = [n for n in source.names(node) if isinstance(n.ctx, ast.Load)]
+    made = [node, *(value for n in read for value in source.made(function, n.id))]
+    powers = [n for value in made for n in source.calls(value) if callee(n) == "exp"]
+    taken = [n for call in powers for n in source.inside(call) if isinstance(n, ast.BinOp)]
+    taken = [n.right for n in taken if isinstance(n.op, ast.Sub)]
+    beside = {n.id for n in source.names(source.parent[node])}
+    for name in dict.fromkeys(n.id for each in taken for n in source.names(each)):
+        if name not in beside:
+            how = f"`{source.shown(node)}` lacks the `{name}` that was taken off before"
+            for more in (name, f"{name}.squeeze(-1)"):
+                yield source.with_expression(node, f"{more} + {source.of(node)}", how, 1)
 
 
 def _of_an_axis(source: Source, function: ast.FunctionDef, node: ast.BinOp) -> Iterator[Edit]:

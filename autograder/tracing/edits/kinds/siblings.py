@@ -264,7 +264,8 @@ def _without_the_last_step(source: Source, node: ast.Assign) -> Iterator[Edit]:
     for other in _beside(source, node) if plain else ():
         call = other.value
         method = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
-        if not method or _form(call.func.value) != _form(node.value):
+        form = _form(node.value)
+        if not (method and form) or _form(call.func.value) != form:
             continue
         last = source.last_step(call)
         how = f"`{source.shown(node.value)}` lacks the `{last}` of line {other.lineno}"
