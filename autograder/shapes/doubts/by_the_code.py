@@ -24,21 +24,23 @@ PICKS = ("masked_select", "nonzero", "unique", "unique_consecutive", "argwhere")
 def no_longer_name_has_it(case: Case) -> str:
     """`[batch, beam]`, and the code has that size as `current_beam_size`: it may be meant.
 
-    So may `v_head_dim` in `[b, t, heads * v_head]`, where nothing else is called `v_head`.
+    So may `v_head_dim` in `[b, t, heads * v_head]`, where nothing else is called `v_head`, and the
+    `l` of the code in `[L, b, d]`.
     """
 
-    def sizes_of_longer(name: str, e: Execution) -> list[int]:
+    def sizes_of_others(name: str, e: Execution) -> list[int]:
         own = _words(name) - COUNTS
         around = {**case.scope.sizes(e.config, e.unit[0]), **e.before, **e.after}
         sizes = [(n, v) for n, v in around.items() if isinstance(v, int)]
         longer = [v for n, v in sizes if own and own < _words(n)]
-        return [*longer, *(e.before[n] for n in (name.swapcase(),) if n in e.before)][:MOST]
+        other = e.before.get(name.swapcase())
+        return [*longer, *([other] if isinstance(other, int) else [])][:MOST]
 
     def may(dim: Expr, size: int, axis: int, e: Execution) -> bool:
         if dim[0] == "name":
-            return size in sizes_of_longer(dim[1], e)
+            return size in sizes_of_others(dim[1], e)
         open_ = (n for n in names_of(dim) if case.scope.fixed(n, e)[1] not in (CALL, CODE))
-        sizes, lookup = [(n, v) for n in open_ for v in sizes_of_longer(n, e)], case.scope.lookup(e)
+        sizes, lookup = [(n, v) for n in open_ for v in sizes_of_others(n, e)], case.scope.lookup(e)
         return any(
             evaluate(dim, lambda n, own=own: own[1] if n == own[0] else lookup(n)) == size
             for own in sizes

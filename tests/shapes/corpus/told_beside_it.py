@@ -297,3 +297,51 @@ def weigh(x, heads):
     k = x.view(B, T, heads, hs).transpose(1, 2)  # (B, heads, T, C)  #! false
     w = q @ k.mT  # (B, heads, T, T)
     return w.sum()
+
+
+# %% a letter that the code has in its other case | Both(d)(x[batch_size, L, d], y[batch_size, n, d])
+class Both(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.one, self.two = nn.Linear(d, d), nn.Linear(d, d)
+
+    def forward(self, x, y):
+        bs, l, d = x.shape
+        bs, l, d = y.shape
+        x = x.permute(1, 0, 2)  # (L, batch_size, d)
+        y = y.permute(1, 0, 2)  # (L, batch_size, d)  #! cannot tell
+        u = self.one(x)  # (L, batch_size, d)
+        u = u.transpose(0, 1)  # (batch_size, L, d)
+        v = self.flat(y).mT  # (L, batch_size, d)  #! false
+        return u.sum() + v.sum()
+
+    def flat(self, y):
+        z = self.two(y)  # (n, batch_size, d)
+        return z.relu()  # (n, batch_size, d)
+
+
+# %% a length with two primes in another class | Short(d)(x[B, d, T]); Long(d)(x[B, d, 2*m])
+class Short(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.k, self.v = (nn.Conv1d(d, d, 1) for _ in range(2))
+
+    def forward(self, x):
+        k = self.k(x)  # (B, d, T'')
+        v = self.v(x)  # (B, d, T'')
+        w = k.mT @ v  # (B, T'', T'')
+        return w.sum()
+
+
+class Long(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.k, self.v = (nn.Conv1d(d, d, 1) for _ in range(2))
+
+    def forward(self, x):
+        B, C, T = x.size()
+        x = x.relu()  # (B, C, T)
+        y = x.mT  # (B, T, C)
+        k = self.k(x)  # (B, d, T'')
+        v = self.v(x)  # (B, T, d)  #! false
+        return k.sum() + v.sum() + y.sum()
