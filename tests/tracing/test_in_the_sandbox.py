@@ -1,6 +1,7 @@
 """From a student's notebook to the JSON, the card and the page; and in the hand-out, from data."""
 
 import json
+from dataclasses import replace
 
 import torch
 
@@ -104,3 +105,15 @@ def test_what_a_hand_out_keeps_holds_no_program():
     calls = [c.double() for c in written.exercise.cases(Draw(0))]
     kept = json.dumps(pack(Programs(written, calls), {}))
     assert "def " not in kept and "lambda" not in kept
+
+
+def test_what_another_right_answer_has_is_no_mark_of_a_mistake_in_a_hand_out():
+    written = Course.at(ROOT).written["fast.tiles"]
+    calls = [c.double() for c in written.exercise.cases(Draw(0))]
+
+    def marks(also: tuple) -> set[tuple]:
+        kept = pack(Programs(replace(written, also=also), calls), {})
+        wrong = [each for place, own in kept.items() for each in own["wrong"]]
+        return {(check, *mark) for _, check, _, own in wrong for mark in own}
+
+    assert marks(written.also) < marks(())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.tracing.helper import told
+from tests.tracing.helper import look, told
 from tests.tracing.styles import single
 
 LAYERS = """
@@ -325,3 +325,29 @@ def grad_input(grad_q, grad_k, grad_v, w_q, w_k, w_v):
 def test_another_operation_in_the_place_of_one_that_stops_makes_no_second_mistake():
     """With `=` for `+=` it runs, and the last path alone is left."""
     assert "Two things" not in said("backward.paths", SUMS).message
+
+
+IN_EACH_ROUND = """
+def tiled_attention(q, k, v, block):
+    root, rows = q.shape[1] ** -0.5, []
+    for a in range(0, q.shape[0], block):
+        query = q[a : a + block]
+        top = query.new_full((len(query), 1), -1e30)
+        size, mixed = torch.zeros_like(top), query.new_zeros(len(query), v.shape[1])
+        for b in range(0, k.shape[0], block):
+            scores = root * query @ k[b : b + block].T
+            peak = scores.max(dim=1, keepdim=True).values
+            powers = torch.exp(scores - peak)
+            high = torch.maximum(top, peak)
+            kept = size * torch.exp(top - high)
+            size = kept + powers.sum(dim=1, keepdim=True) * torch.exp(peak - high)
+            mixed = (kept * mixed + powers @ v[b : b + block]) / size
+            top = high
+        rows.append(mixed)
+    return torch.cat(rows)
+"""
+
+
+def test_a_step_of_another_right_answer_is_no_known_mistake():
+    """The tile's own sums, which algorithm 1 of "FlashAttention" has, are those of one mistake."""
+    assert look("fast.tiles", IN_EACH_ROUND.lstrip()).told() == []
