@@ -60,9 +60,7 @@ MOST_ALIKE = 4  # of those that come equally near
 OPERATION = re.compile(r"`[^`]+` is not the (?:change|operation) ")
 NOTHING = ("0", "0.0")
 LESS = re.compile(r"^`[+-] ")  # how changes begin that take a term away
-NEARER = (
-    3  # how much likelier a second one is that alone brings the result nearer, or where it stops
-)
+NEARER = 3  # how much likelier a second one is that alone brings it nearer, or where it stops
 
 
 @dataclass(frozen=True)
@@ -239,12 +237,16 @@ class Pairs:
         """Two changes that together make all right: one of those that bring the result nearer, and
         one of those that alone change something."""
         nearer = {edit.source for edit in self.nearest}
+        stops = [self._stops_at(one) for one in nearest]
+
+        def doubt(place: int, two: Edit) -> float:
+            likely = two.source in nearer or two.line in stops[place]
+            return place + self.search.doubt(two) - NEARER * likely
+
         found = [
-            (place + self.search.doubt(two) - NEARER * likely, one, two, text)
+            (doubt(place, two), one, two, text)
             for place, one in enumerate(nearest)
-            for stops in (self._stops_at(one),)
             for two, text in self._behind(one)
-            for likely in (two.source in nearer or two.line in stops,)
             if fits(one, two)
             if not (two.missing and (one.takes or two.rank >= ANYWHERE))
             if not (two.takes and one.missing)  # else a step is only moved
@@ -560,9 +562,8 @@ class Pairs:
             easy = edit.rank < NATURAL and edit.is_natural and not edit.takes
             later = end > stops or (end == stops and other != kind and easy)
             there = edit.line == stops or (easy and edit.line in self.search.feeding)
-            if (runs or (later and there)) and (
-                not edit.missing or (later and edit.rank < ANYWHERE)
-            ):
+            anywhere = edit.missing and not (later and edit.rank < ANYWHERE)
+            if (runs or (later and there)) and not anywhere:
                 found.setdefault(str(mark(gave)) if runs else edit.source, []).append(edit)
         likely = [self._in_several_places(alike) for alike in found.values()]
         turns = ([own[i] for own in likely if len(own) > i] for i in range(MOST_OF_PLACES))

@@ -134,9 +134,8 @@ def _told(
         apart = by_parts(search)
         of_known, two = (False, apart) if apart else (of_known, two)
         two = two or (Pairs(search).of_all() if placed.where is None else ())
-        two = two or (
-            () if pair else proven_behind(search, again, Pairs(search).to_begin_with(placed.where))
-        )
+        if not (two or pair):
+            two = proven_behind(search, again, Pairs(search).to_begin_with(placed.where))
     if again is not None and alone and not (one or two or settled or pair):
         two = left_behind(search, again, _known_words(first, asked.known) if known else "")
         two = tuple(_by_its_name(each, placed, asked.known, alone=True) for each in two)

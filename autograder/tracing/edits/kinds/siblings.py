@@ -93,28 +93,33 @@ def _without_the_factor_of_its_like(source: Source, node: ast.Assign) -> Iterato
     """`new = p @ v`, beside `old = alpha * out`, where `beta` was made as `alpha` was, and is read
     less often."""
     function = source.function(node)
-    near = [n for n in _beside(source, node) if abs(_place(source, n) - _place(source, node)) == 1]
-    own = {n.id for n in source.names(node)}
-    read = [n.id for n in source.names(function) if isinstance(n.ctx, ast.Load)] if near else []
-    for one in _beside(source, node) if near else ():
-        factor = source.of(one.targets[0])
-        if one.lineno >= node.lineno or factor in own or read.count(factor) == 0:
-            continue
-        for other in _beside(source, one):
-            like = source.of(other.targets[0])
-            calls = [n.value for n in (one, other) if isinstance(n.value, ast.Call)]
-            alike = len(calls) == 2 and callee(calls[0]) == callee(calls[1])
-            if not alike or like in own or read.count(like) <= read.count(factor):
-                continue
-            if any({like} <= {n.id for n in source.names(each.value)} for each in near):
-                how = f"`{source.shown(node.value)}` is not multiplied with `{factor}`"
-                new = f"{factor} * {source.in_brackets(node.value)}"
-                yield source.with_text(node.value, new, how, 1)
+    pairs = (
+        source.once(("like", function), lambda: _read_less(source, function)) if function else ()
+    )
+    if not pairs:
+        return
+    block, own = block_of(source, node), {n.id for n in source.names(node)}
+    place, known = block.index(node), names_of(source, function, node.lineno - 1)
+    beside = [*block[max(0, place - 1) : place], *block[place + 1 : place + 2]]
+    read = {n.id for each in beside for n in source.names(each) if isinstance(n.ctx, ast.Load)}
+    for factor, like in pairs:
+        if like in read and factor in known and not {factor, like} & own:
+            how = f"`{source.shown(node.value)}` is not multiplied with `{factor}`"
+            new = f"{factor} * {source.in_brackets(node.value)}"
+            yield source.with_text(node.value, new, how, 1)
 
 
-def _place(source: Source, node: ast.stmt) -> int:
-    """Where a statement stands among those of its block."""
-    return block_of(source, node).index(node)
+def _read_less(source: Source, function: ast.FunctionDef) -> list[tuple[str, str]]:
+    """The variables that are read, but less often than one that the same function gave."""
+    loads = [n.id for n in source.names(function) if isinstance(n.ctx, ast.Load)]
+    made = [n for n in source.inside(function) if isinstance(n, ast.Assign)]
+    made = [n for n in made if isinstance(n.value, ast.Call) and isinstance(n.targets[0], ast.Name)]
+    pairs = [(n.targets[0].id, callee(n.value)) for n in made]
+    return [
+        (one, other)
+        for (one, gave), (other, gave_too) in itertools.permutations(pairs, 2)
+        if gave == gave_too and 0 < loads.count(one) < loads.count(other)
+    ]
 
 
 def _without_the_method_of_the_others(source: Source, node: ast.Call) -> Iterator[Edit]:
