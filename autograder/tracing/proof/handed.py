@@ -42,14 +42,16 @@ def made_of_whole_numbers(judged: Judged, number: int) -> bool:
 
 def _of_given_ones(judged: Judged, number: int) -> bool:
     """Whether a step is made of whole numbers or truth values that were given, and of no others."""
-    left, found = [number], False
+    left, seen = [number], set()
     while left:
-        step = judged.steps[left.pop()]
-        if step.kind == "float":
+        each = left.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        if judged.steps[each].kind == "float":
             return False
-        found = found or step.op == LEAF
-        left += step.inputs
-    return found
+        left += judged.steps[each].inputs
+    return any(judged.steps[each].op == LEAF for each in seen)
 
 
 def may_be_handed_in(judged: Judged, number: int, text: Text, proved: bool) -> bool:
