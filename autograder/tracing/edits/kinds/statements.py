@@ -7,7 +7,12 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.kinds.names import is_sure, of_one_type, place_by_name
+from autograder.tracing.edits.kinds.names import (
+    is_sure,
+    names_of,
+    of_one_type,
+    place_by_name,
+)
 from autograder.tracing.edits.kinds.source import (
     GROWS,
     LIBRARIES,
@@ -119,7 +124,7 @@ def _later(source: Source, node: ast.stmt) -> Iterator[Edit]:
     new = source.of(other) + between + source.of(node)
     rank = -2 if _is_kept_too_late(source, node, other) else 3
     rank = SURE if _is_another_name_too_early(source, node, other) else rank
-    rank = 0 if _takes_away(other) else rank
+    rank = 0 if _takes_away(other) or _is_not_made_yet(source, node, other) else rank
     yield source.with_span(node, (start, end), new, how, rank)
 
 
@@ -150,6 +155,17 @@ def _is_another_name_too_early(source: Source, node: ast.stmt, other: ast.stmt) 
         if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load)
     }
     return {node.value.id, source.of(node.targets[0])} <= read
+
+
+def _is_not_made_yet(source: Source, node: ast.stmt, other: ast.stmt) -> bool:
+    """`out = probs @ v`, and then `probs = ..`: whether the first reads what the second one makes,
+    and nothing has that name before."""
+    function = source.function(node)
+    if function is None or not isinstance(other, ast.Assign):
+        return False
+    made = {n.id for n in source.names(other) if isinstance(n.ctx, ast.Store)}
+    read = {n.id for n in source.names(node) if isinstance(n.ctx, ast.Load)}
+    return bool(made & read - set(names_of(source, function, node.lineno - 1)))
 
 
 def _behind_a_block(source: Source, node: ast.stmt, after: list[ast.stmt]) -> Iterator[Edit]:
