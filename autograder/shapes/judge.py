@@ -6,6 +6,7 @@ Everything between is "cannot tell", and costs nobody a point.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -67,7 +68,7 @@ from autograder.shapes.wording import (
 
 ACCUSES = ("false", "missing")
 MAX_UNITS = 8  # calls of one function that are looked at
-LOOSE = 3  # comments in which a letter alone is wrong, from which on it may be loose
+LOOSE = 3  # comments that are wrong in the same way, from which on that is meant
 MAX_LEGENDS = 4_000  # characters of comments in which legends are looked for
 
 
@@ -438,6 +439,16 @@ class _Room:
         return frozenset(often)
 
     @cached_property
+    def early(self) -> frozenset[tuple[int, ...]]:
+        """The comments behind lines that are true of the next line and not of their own, where
+        these are several: they stood above lines once. By their rows."""
+        after = dict(itertools.pairwise(s.id for s in self.order))
+        alone = [s for s in self.sightings if s.trailing and len(s.claims) == 1]
+        pairs = [(s, after.get(s.stmts[0])) for s in alone if not self.all_hold(s, s.stmts[0])]
+        found = [s.rows for s, i in pairs if i is not None and self.holds(s.claims[0], s, i)]
+        return frozenset(found if len(found) >= LOOSE else ())
+
+    @cached_property
     def apart(self) -> dict[tuple[int, str], list[int]]:
         """By run and letter that is all that is wrong behind a line, the sizes that it stands for
         there."""
@@ -472,6 +483,7 @@ class _Room:
             self._others(sighting),
             self.loose,
             self.apart,
+            sighting.rows in self.early,
         )
 
     def _others(self, sighting: Sighting) -> Counter[str]:

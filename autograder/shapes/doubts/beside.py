@@ -126,6 +126,11 @@ def not_of_numbers_one_by_one(case: Case) -> str:
     return "its signs may be of an operation on each number"
 
 
+def not_of_the_next_line(case: Case) -> str:
+    """`y = x  # [b, t * d]`, behind line after line, each time what the next one makes."""
+    return "it may be of the next line, as others behind lines are" if case.early else ""
+
+
 def no_letter_is_loose(case: Case) -> str:
     """`C` for the channels of each layer, whatever their number is: a letter of several sizes."""
     loose = {n for n in case.names() if n in case.loose}
@@ -145,5 +150,6 @@ BESIDE = (
     not_of_a_layer_on_the_way,
     not_of_what_comes_out,
     not_of_numbers_one_by_one,
+    not_of_the_next_line,
     no_letter_is_loose,
 )

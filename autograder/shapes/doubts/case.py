@@ -50,6 +50,7 @@ class Case:
     bare: statements that make a tensor and have no comment behind them. styles: how many comments
     of each place are true in this function. loose: letters that stand for several sizes in it.
     apart: by run and letter that alone is wrong behind lines, the sizes that it stands for there.
+    early: whether it is true of the next line, as several others behind lines are.
     """
 
     claim: Claim
@@ -69,6 +70,7 @@ class Case:
     styles: dict[str, int] = field(default_factory=dict)
     loose: frozenset[str] = frozenset()
     apart: dict[tuple[int, str], list[int]] = field(default_factory=dict)
+    early: bool = False
 
     @property
     def part(self) -> str:

@@ -345,3 +345,37 @@ class Long(nn.Module):
         k = self.k(x)  # (B, d, T'')
         v = self.v(x)  # (B, T, d)  #! false
         return k.sum() + v.sum() + y.sum()
+
+
+# %% comments that stood above the next lines once | Pool(C)(x[N, C, H, W])
+class Pool(nn.Module):
+    def __init__(self, C):
+        super().__init__()
+        self.mask, self.softmax = nn.Conv2d(C, 1, 1), nn.Softmax(dim=2)
+
+    def forward(self, x):
+        N, C, H, W = x.size()
+        y = x  # [N, C, H * W]  #! cannot tell
+        y = y.view(N, C, H * W)  # [N, 1, C, H * W]  #! cannot tell
+        y = y.unsqueeze(1)  # [N, 1, H, W]  #! cannot tell
+        m = self.mask(x)  # [N, 1, H * W]  #! cannot tell
+        m = m.view(N, 1, H * W)  # [N, 1, H * W]
+        m = self.softmax(m)  # [N, 1, H * W, 1]  #! cannot tell
+        m = m.unsqueeze(3)  # [N, H * W, 1]  #! false
+        return torch.matmul(y, m).sum()
+
+
+# %% two comments of the next lines are slips | Pool(C)(x[N, C, H, W])
+class Pool(nn.Module):
+    def __init__(self, C):
+        super().__init__()
+        self.mask, self.softmax = nn.Conv2d(C, 1, 1), nn.Softmax(dim=2)
+
+    def forward(self, x):
+        N, C, H, W = x.size()
+        y = x.view(N, C, H * W)  # [N, C, H * W]
+        y = y.relu()  # [N, 1, C, H * W]  #! false
+        y = y.unsqueeze(1)  # [N, 1, C, H * W]
+        m = self.mask(x)  # [N, 1, H * W]  #! false
+        m = m.view(N, 1, H * W)  # [N, 1, H * W]
+        return y.sum() + m.sum()
