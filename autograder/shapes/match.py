@@ -24,6 +24,7 @@ from autograder.shapes.tracer import Node, Stmt, Traced, flat
 
 KEYED = re.compile(r"^\s*(?:[\"'][^\"']*[\"']\s*:|\w+\s*=(?!=))\s*")  # `"h": h`, `dim=1`
 MOST_TURNED = 5  # dimensions of an operand that may be written in another order
+MOST_TRIED = 256  # sizes of a letter in a product or a sum that are tried
 
 NOTHING = Node(-1, -1, "", 0, 0, "")
 
@@ -175,7 +176,8 @@ class Matcher:
         letters = [n for n in names_of(dim) if len(n) == 1]
         if len(letters) != 1:
             return None
-        meant = (n for n in range(1, size + 1) if fits(dim, size, instead(lookup, {letters[0]: n})))
+        sizes = [size] if dim[0] == "name" else range(1, min(size, MOST_TRIED) + 1)
+        meant = (n for n in sizes if fits(dim, size, instead(lookup, {letters[0]: n})))
         found = next(meant, None)
         return (letters[0], found) if found is not None else None
 

@@ -181,3 +181,21 @@ def test_a_size_that_is_a_product_costs_the_run_no_more_than_it_must():
     with FlopCounterMode(display=False) as counted:
         record.run(prepare(STACK, asked))
     assert 0 < counted.get_total_flops() < 2 * 10**9
+
+
+LARGE = """
+import torch
+def large(x):
+    B, C = x.shape
+    y = torch.zeros(10**9, dtype=torch.bool, device="meta")  # [2*C]
+    z = torch.zeros(10**9, dtype=torch.bool, device="meta")  # [C + 1]
+    return x + 1
+"""
+
+
+def test_no_one_counts_up_to_the_size_of_a_tensor():
+    asked = plan("large(x[B, C])")
+    recording = record.run(prepare(LARGE, asked))
+    found = []
+    assert steps(lambda: found.extend(judge(LARGE, asked, recording))) < 100_000
+    assert {v.verdict for v in found if v.line < 7} == {"cannot tell"}

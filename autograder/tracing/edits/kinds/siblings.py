@@ -93,11 +93,9 @@ def _without_the_factor_of_its_like(source: Source, node: ast.Assign) -> Iterato
     """`new = p @ v`, beside `old = alpha * out`, where `beta` was made as `alpha` was, and is read
     less often."""
     function = source.function(node)
-    pairs = (
-        source.once(("like", function), lambda: _read_less(source, function)) if function else ()
-    )
-    if not pairs:
+    if function is None:
         return
+    pairs = source.once(("read less", function), lambda: _read_less(source, function))
     block, own = block_of(source, node), {n.id for n in source.names(node)}
     place, known = block.index(node), names_of(source, function, node.lineno - 1)
     beside = [*block[max(0, place - 1) : place], *block[place + 1 : place + 2]]
