@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from autograder.shapes.binding import Scope, taken_ahead, whole_numbers
-from autograder.shapes.doubts.case import Case
+from autograder.shapes.doubts.case import SEVERAL, Case
 from autograder.shapes.doubts.facts import NEAR, evidence, unlike
 from autograder.shapes.match import Matcher, as_many, flat, results
 from autograder.shapes.missing import lacking, needs_one
@@ -68,7 +68,6 @@ from autograder.shapes.wording import (
 
 ACCUSES = ("false", "missing")
 MAX_UNITS = 8  # calls of one function that are looked at
-LOOSE = 3  # comments that are wrong in the same way, from which on that is meant
 MAX_LEGENDS = 4_000  # characters of comments in which legends are looked for
 
 
@@ -431,29 +430,26 @@ class _Room:
         return self.telling[function.id]
 
     @cached_property
-    def loose(self) -> frozenset[str]:
-        """The letters that are all that is wrong behind several lines, for several sizes: such as
-        the channels of each layer."""
-        own = {n: sizes for (c, n), sizes in self.apart.items() if not c and n in names.CHANNELS}
-        often = {n for n, sizes in own.items() if len(sizes) >= LOOSE and len(set(sizes)) > 1}
-        return frozenset(often)
+    def alone(self) -> list[Sighting]:
+        """The comments behind lines that make one claim."""
+        return [s for s in self.sightings if s.trailing and len(s.claims) == 1]
 
     @cached_property
     def early(self) -> frozenset[tuple[int, ...]]:
         """The comments behind lines that are true of the next line and not of their own, where
         these are several: they stood above lines once. By their rows."""
         after = dict(itertools.pairwise(s.id for s in self.order))
-        alone = [s for s in self.sightings if s.trailing and len(s.claims) == 1]
-        pairs = [(s, after.get(s.stmts[0])) for s in alone if not self.all_hold(s, s.stmts[0])]
+        wrong = [s for s in self.alone if not self.all_hold(s, s.stmts[0])]
+        pairs = [(s, after.get(s.stmts[0])) for s in wrong]
         found = [s.rows for s, i in pairs if i is not None and self.holds(s.claims[0], s, i)]
-        return frozenset(found if len(found) >= LOOSE else ())
+        return frozenset(found if len(found) >= SEVERAL else ())
 
     @cached_property
     def apart(self) -> dict[tuple[int, str], list[int]]:
         """By run and letter that is all that is wrong behind a line, the sizes that it stands for
         there."""
         apart: dict[tuple[int, str], list[int]] = {}
-        for s in (s for s in self.sightings if s.trailing and len(s.claims) == 1):
+        for s in self.alone:
             terms, stmt = s.claims[0].terms(), self.stmts[s.stmts[0]]
             first = {e.config: e for e in reversed(self.runs[stmt.id]) if len(terms) == 1}
             for config, e in first.items():
@@ -481,7 +477,6 @@ class _Room:
             self.arguments,
             self.bare,
             self._others(sighting),
-            self.loose,
             self.apart,
             sighting.rows in self.early,
         )

@@ -259,3 +259,10 @@ def test_a_version_of_a_first_look_without_an_end_is_given_up():
     )
     listed = KEPT.replace("    return 2 * n", "    return sum(1 for _ in iter(int, 1))")
     assert forwards(endless, turned, listed, KEPT) == [None, None, None, 3]
+
+
+@pytest.mark.parametrize(
+    "name", ["var", "std", "log", "exp", "sort", "cumsum", "max", "cat", "softmax"]
+)
+def test_a_function_that_is_called_by_its_name_alone_stops_no_kind(name):
+    assert edits(f"from torch import {name}\n\ndef f(x):\n    y = {name}(x, 0)\n    return y\n")

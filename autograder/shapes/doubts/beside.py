@@ -5,11 +5,12 @@ Each public function is a fact for `facts.FACTS`, as in `readings`.
 
 from __future__ import annotations
 
-from autograder.shapes.doubts.case import Case, in_one_call
+from autograder.shapes.doubts.case import SEVERAL, Case, in_one_call
 from autograder.shapes.match import results
 from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.tables import Stmt
 from autograder.shapes.text.dims import Dims, shape_fits, without
+from autograder.shapes.text.names import CHANNELS
 from autograder.shapes.tracer import flat
 
 MOVES = ("permute", "transpose", "swapaxes", "movedim", "t", "view", "reshape", "unsqueeze")
@@ -133,7 +134,9 @@ def not_of_the_next_line(case: Case) -> str:
 
 def no_letter_is_loose(case: Case) -> str:
     """`C` for the channels of each layer, whatever their number is: a letter of several sizes."""
-    loose = {n for n in case.names() if n in case.loose}
+    first = case.runs[0].config if case.runs else 0
+    sizes = [case.apart.get((first, n), []) for n in case.names() & set(CHANNELS)]
+    loose = any(len(own) >= SEVERAL and len(set(own)) > 1 for own in sizes)
     loose = loose and not case.exchanged()
     return "a letter of it stands for several sizes here" if loose else ""
 

@@ -36,6 +36,7 @@ QUOTED = re.compile("[\"'][^\"']*[\"']")
 PROMISES = (("such", "that"), ("so", "that"))  # what is told then comes of the line
 LEAD = 6  # words in front of a shape that lead to it
 SAYS = ("is", "minus", "shape")  # between a word and its shape
+SEVERAL = 3  # comments that are wrong in the same way, from which on that is meant
 OFTEN = 3  # true comments with a letter, from which on it means nothing else
 
 
@@ -48,7 +49,7 @@ class Case:
     twins: the comments behind lines that are true, with their statements.
     arguments: what is told of them, each with its name and the runs of the function's head.
     bare: statements that make a tensor and have no comment behind them. styles: how many comments
-    of each place are true in this function. loose: letters that stand for several sizes in it.
+    of each place are true in this function.
     apart: by run and letter that alone is wrong behind lines, the sizes that it stands for there.
     early: whether it is true of the next line, as several others behind lines are.
     """
@@ -68,7 +69,6 @@ class Case:
     arguments: list[tuple[str, Dims, list[Execution]]] = field(default_factory=list)
     bare: frozenset[int] = frozenset()
     styles: dict[str, int] = field(default_factory=dict)
-    loose: frozenset[str] = frozenset()
     apart: dict[tuple[int, str], list[int]] = field(default_factory=dict)
     early: bool = False
 

@@ -163,7 +163,10 @@ def _of_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
     if name in SPREADS and not {"unbiased", "correction", "ddof"} & named:
         how = f"`{name}` divides by one less than the number of values in `{shown}`"
         yield _with(source, node, "correction=0", how, 1)
-        if "numpy" in source.called or getattr(node.func.value, "id", "") in NUMPY:
+        if (
+            "numpy" in source.called
+            or getattr(getattr(node.func, "value", None), "id", "") in NUMPY
+        ):
             how = f"`{name}` divides by the number of values in `{shown}`, and not by one less"
             yield _with(source, node, "ddof=1", how, 1)
     if name in ("max", "min") and axes <= 0 and not named and is_method:
