@@ -73,7 +73,9 @@ def lacking(described: set[int], room) -> list[Verdict]:
         ):
             described.add(stmt.id)
             continue
-        if is_told(stmt, after, room) or is_told_elsewhere(stmt, room) or _is_a_row(stmt, room):
+        if is_told(stmt, after, room) or is_told_elsewhere(stmt, room):
+            continue
+        if _is_a_row(stmt, room) or _is_of_a_row(stmt, room):
             continue
         text, runs = room.text(stmt), room.runs[stmt.id]
         message = f"Line {stmt.line}: `{text}` makes a tensor; its shape is not in a comment."
@@ -92,6 +94,17 @@ def _is_a_row(stmt: Stmt, room) -> bool:
         return False
     values = [e.last(stmt.value) for e in room.runs[stmt.id] if e.finished]
     return bool(values) and all(isinstance(value, Sequence) for value in values)
+
+
+def _is_of_a_row(stmt: Stmt, room) -> bool:
+    """Whether it names one of several tensors that are kept by one name: `y = found[-1]`."""
+    node = room.matcher.node(stmt)
+    if stmt.kind != "assign" or node.kind != "Subscript" or not node.operands:
+        return False
+    of = room.source.traced.nodes[node.operands[0]]
+    values = [e.last(node.operands[0]) for e in room.runs[stmt.id] if e.finished]
+    row = bool(values) and all(isinstance(value, Sequence) for value in values)
+    return row and of.kind in ("Name", "Attribute")
 
 
 def _is_it(after: Stmt, stmt: Stmt, room) -> bool:

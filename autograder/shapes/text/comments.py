@@ -16,7 +16,7 @@ HEADINGS = (
     *("code starts", "code ends", "fill in", "write shape", "write the shape", "for example"),
     *("=====", "-----", "#####", "*****"),
 )
-OPENINGS = ("note", "suppose", "task ")
+OPENINGS = ("note ", "note:", "suppose ", "task ")
 SETS = re.compile(r"[\w.]+ ?=(?!=)")  # how a statement begins that gives something a value
 _NO_CALLS = """
     shape size tensor floattensor longtensor view reshape dim dims x

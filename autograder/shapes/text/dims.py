@@ -247,7 +247,7 @@ class _Reader:
                 return ("name", joined)
         texts = " ".join(t.text for t in words).split()
         known = names.concept("_".join(texts))  # `number of heads`
-        capital = len(texts) == 1 and texts[0].istitle()  # `(n, To, h)`
+        capital = len(texts) == 1 and texts[0][0].isupper()  # `(n, To, h)`, `(B, TO, N)`
         prose = not (known or capital) and any(t.lower() in PROSE for t in texts)
         if len(texts) > 4 or prose:
             raise NotADim(" ".join(texts))

@@ -97,6 +97,38 @@ class Attend(nn.Module):
         return o
 
 
+# %% a name like a word in capitals | Sums()(y[B, TO, N])
+class Sums(nn.Module):
+    def forward(self, y):
+        total = y.sum(2, keepdim=True)  # (B, TO, 1)
+        turned = y.transpose(1, 2)  # (B, TO, N)  #! false
+        return turned
+
+
+# %% a name that begins like a heading | Notes()(notes[B, T, D])
+class Notes(nn.Module):
+    def forward(self, notes):
+        # notes: (B, D)
+        notes = notes.mean(1)
+        # note_signs: (D, B)
+        note_signs = notes.sign()  #! false
+        return notes, note_signs
+
+
+# %% one of a row of tensors is no new one | Last(hidden)(x[b, t, hidden])
+class Last(nn.Module):
+    def __init__(self, hidden):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(hidden, hidden) for _ in range(3)])
+
+    def forward(self, x):
+        found = [layer(x) for layer in self.layers]
+        last = found[-1]
+        first = found[0][:, 0]  #! missing
+        total = last + x  # [b, t, hidden]
+        return total
+
+
 # %% a letter of two layers, in one chain | Turn(inner, outer)(x[b, n, inner, t])
 class Turn(nn.Module):
     def __init__(self, inner, outer):
