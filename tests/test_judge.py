@@ -119,6 +119,14 @@ def test_a_gradient_that_is_not_there_is_a_mistake(got):
     assert not matches(Outcome(X, gradients=got), expected, RTOL)
 
 
+def test_no_gradient_is_right_where_it_is_zero_by_algebra():
+    """The weight of one token alone is 1, whatever its query is: a running softmax that begins with
+    the first key never reads it."""
+    expected = Outcome(X, gradients={**GRADIENTS, "q.weight": torch.zeros(2, 2)})
+    assert matches(Outcome(X, gradients={**GRADIENTS, "q.weight": None}), expected, RTOL)
+    assert not matches(Outcome(X, gradients={**GRADIENTS, "input 0": None}), expected, RTOL)
+
+
 def test_rounding_where_the_gradient_is_zero_by_algebra_is_right():
     """Rounding grows with what cancels: the keys' bias has a gradient of exactly zero."""
     expected = Outcome(X, gradients={**GRADIENTS, "k.bias": torch.zeros(2)})

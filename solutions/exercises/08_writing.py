@@ -339,9 +339,12 @@ def pages(draw: Draw) -> list[Call]:
     return calls
 
 
-TOO_FAR = [("out of (bounds|range)|stack expects|same size", "targets.past the end",
+TOO_FAR = [("out of (bounds|range)", "targets.past the end",
             "A row was read beyond the text, before its first token or behind its last: the "
-            "targets reach one token further than the inputs, and no more.")]
+            "targets reach one token further than the inputs, and no more."),
+           ("stack expects|same size", "targets.past the end",
+            "Not all rows have seq_len tokens: a slice ends too early, or beyond the text, where "
+            "it is cut short. The targets reach one token further than the inputs, and no more.")]
 
 
 @exercise("writing.batch", pages, judge=partial(named_errors, errors=TOO_FAR),
