@@ -56,6 +56,7 @@ OF_AN_AXIS = re.compile(
     + rf"(?: Or, what comes to the same: {AGAIN})*"
 )
 # Mistakes in which places a mask hides, but for one that is not there at all.
+JOINS = ("stack", "cat", "concat", "vstack", "hstack")  # calls that put a list of tensors together
 OF_A_MASK = re.compile(r"^mask\.(?!none)|diagonal|not masked")
 HIDING = {"masked_fill", "masked_fill_", "where", "softmax", "log_softmax", "exp", "tril", "triu"}
 OR = "Or, what comes to the same: "
@@ -210,7 +211,7 @@ def _without_a_guess(finding: Finding, exercise: Exercise) -> Finding:
     chance = where is not None and where.how == ZEROS and not nameless
     if not chance and (where is None or where.how or not nameless):
         return finding
-    if finding.message.startswith(SEVERAL):
+    if finding.message.startswith((*SEVERAL, f"Line {where.first_wrong} goes wrong before")):
         return finding
     return replace(finding, where=None, line=None, statement="")
 
@@ -434,6 +435,13 @@ def _by_elimination(told: list[Told], pair: tuple[Named, ...]) -> list[Told]:
     return [each if each.cause in pair else replace(each, cause=left[0]) for each in told]
 
 
+def _only_joins(text: Text, line: int) -> bool:
+    """Whether a line puts tensors together that lines above make."""
+    node = text.around(line)
+    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)] if node is not None else []
+    return any(callee(n) in JOINS and isinstance(n.args[0], ast.Name) for n in calls if n.args)
+
+
 def _values(
     finding: Finding, told: list[Told], look: Look, named: bool, pair: tuple[Named, ...]
 ) -> Finding:
@@ -449,6 +457,8 @@ def _values(
         return replace(
             finding, message=message, where=first.where, line=here, statement=first.statement
         )
+    if finding.line is not None and _only_joins(look.text, finding.line):
+        return finding  # what does not fit is made above
     if finding.line is not None:  # an error that a known mistake explains
         before = look.right_before(finding.line)
         where = Where(first_wrong=finding.line, how=STOPS, **before)

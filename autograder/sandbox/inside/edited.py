@@ -218,7 +218,9 @@ class _Base:
         name = function.node.name
         bound = function.owner and OF_ITS_CLASS.search(source)
         kept = function.node.decorator_list or name in self.held
-        return not (bound or kept) and self.names.count((function.owner, name)) == 1
+        same = re.search(rf"\bdef {name}\b", source)  # it may have got another name
+        alone = self.names.count((function.owner, name)) == 1
+        return bool(same) and alone and not (bound or kept)
 
     def _made(self, function: _Function, source: str, code: str) -> Callable:
         """The function that stands in a version. code: with counts in its loops, where known."""

@@ -110,4 +110,4 @@ def _does_nothing(node: ast.AST) -> bool:
         return False
     if isinstance(value, ast.Attribute):
         return value.attr not in LOOKED_AT
-    return isinstance(value, ast.Name | ast.BinOp | ast.Compare)
+    return isinstance(value, ast.Name | ast.BinOp | ast.UnaryOp | ast.Compare)

@@ -143,4 +143,7 @@ def _line(pairs: Pairs, one: Undone, other: Undone) -> int | None:
     if told is not None and told.cause is not None:
         return told.where.first_wrong
     copy = line_of_copy(one.words, 0, Text(pairs.wrong.source))
-    return copy if copy is not None else pairs.of_its_part(one.gives)
+    line = copy if copy is not None else pairs.of_its_part(one.gives)
+    if line is None and told is not None and told.where.first_wrong != other.edit.line:
+        return told.where.first_wrong  # the first that is wrong then, though nothing says how
+    return line

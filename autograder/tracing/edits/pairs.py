@@ -17,6 +17,7 @@ from autograder.course.asking import Where
 from autograder.course.calls import Outcome
 from autograder.course.sketch import Sketch
 from autograder.judging.difference import matches
+from autograder.tracing.edits.both_stop import both_stop
 from autograder.tracing.edits.distance import (
     all_one,
     are_apart,
@@ -117,6 +118,7 @@ class Pairs:
             self._of_two_known_ones()
             or self._two_changes(first_ones)
             or self._one_after(likely if stopped else self.search.nearly)
+            or (self._best(both_stop(self.search)) if stopped else ())
         )
         if found or self.search.pair:  # which two it is, is known then
             return found
@@ -175,7 +177,11 @@ class Pairs:
         texts = [each for each, came in zip(texts, gave, strict=True) if self.versions.fits(came)]
         fine = self.versions.all_right([text for _, text in texts[:SURVIVE_OF_ALL]])
         right_ones = [p for (p, _), is_right in zip(texts, fine, strict=False) if is_right]
-        return self._told(*min(right_ones, key=lambda p: self._doubts(*p))) if right_ones else ()
+        return self._best(right_ones)
+
+    def _best(self, pairs: list[tuple[Edit, Edit]]) -> tuple[Mended, ...]:
+        """The likeliest of some pairs of changes, as it is told."""
+        return self._told(*min(pairs, key=lambda p: self._doubts(*p))) if pairs else ()
 
     def _of_two_known_ones(self) -> tuple[Mended, ...]:
         """Two changes of which each alone gives what a known mistake gives, and both together what

@@ -35,6 +35,7 @@ CALLED = "`{}` is the call that this is about"
 LEFT_IN = "hook left in"  # how a check ends that finds a hook in the model afterwards
 OVERWRITTEN = "`{}` is another hook in each round, and only the last one is taken away"
 PILED_UP = "`{}` runs with the hooks of all rounds before, too"
+SAME_EACH_ROUND = "`{}` takes away the same hook in each round, and leaves the others in"
 RUNS_NOT = "`{}` does not run where the model raises an error"
 COVERS = "`{}` covers NaN on the way forward alone"
 OF_NAN = ("nan_to_num", "nan_to_num_", "isnan")
@@ -93,7 +94,9 @@ def at_its_remove(finding: Finding, asked: WrongAnswer) -> Finding:
     inside = {each for n in ends for each in ast.walk(n)}
     calls = [n for n in text.nodes if isinstance(n, ast.Call) and callee(n) == "remove"]
     over, piled = _overwritten_handle(text, calls), _with_those_before(text, calls)
-    if over is not None:
+    if (same := _same_each_round(text, calls)) is not None:
+        line, how = same.lineno, SAME_EACH_ROUND.format(text.of(same))
+    elif over is not None:
         line, how = over.lineno, OVERWRITTEN.format(text.of(over.targets[0]))
     elif piled is not None:
         line, how = piled.lineno, PILED_UP.format(text.of(piled))
@@ -103,6 +106,18 @@ def at_its_remove(finding: Finding, asked: WrongAnswer) -> Finding:
         return finding
     where = Where(last_right=None, first_wrong=line, how=how)
     return replace(finding, where=where, line=line, statement=text.statement(line))
+
+
+def _same_each_round(text: Text, removes: list[ast.Call]) -> ast.Call | None:
+    """The call in a loop that takes a hook away and reads nothing of what the loop goes through."""
+    for loop in (n for n in text.nodes if isinstance(n, ast.For)):
+        inside = [n for each in loop.body for n in ast.walk(each)]
+        own = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+        read = {n.id for n in inside if isinstance(n, ast.Name)}
+        taken = [n for n in inside if n in removes]
+        if len(taken) == 1 and not own & read and not any(map(_is_a_hook, inside)):
+            return taken[0]
+    return None
 
 
 def _overwritten_handle(text: Text, removes: list[ast.Call]) -> ast.Assign | None:

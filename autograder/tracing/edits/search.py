@@ -24,6 +24,7 @@ from autograder.tracing.edits.kinds.source import (
     is_comparison,
     is_counted_from_one,
     is_read_at,
+    is_read_once,
     is_slice,
     is_strict,
     is_worked_out,
@@ -278,7 +279,7 @@ class Search:
         makes it."""
         start, end = edit.place
         source, old = self.wrong.source, self.wrong.source[start:end]
-        alone = old in names_in(edit.new) and is_read_at(old, edit.line, source)
+        alone = old in names_in(edit.new) and is_read_once(old, source)
         alone = alone and not shares_what_is_raw(edit.how, old)
         made = lines_that_make(old, source, edit.line) if alone else ()
         known = [line for line in made if self.likely.get(line, 1) < SURELY_RIGHT]

@@ -24,6 +24,8 @@ from autograder.tracing.misuses.objects import (
     given_whole,
     inputs_as_output,
     kept_nothing,
+    key_made_before,
+    key_of,
     late_super,
     no_list,
     no_self,
@@ -33,6 +35,7 @@ from autograder.tracing.misuses.objects import (
     registers,
     size_called,
     size_indexed,
+    where_it_hangs,
     with_less,
     with_the_inputs,
 )
@@ -110,6 +113,7 @@ MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
     ("RuntimeError", r"same device|expected device", another_device),
     ("RuntimeError", r"expanded size of the tensor", not_expanded),
     ("AttributeError", r"'(\w{1,60})' object has no attribute '(\w{1,60})'", no_attribute),
+    ("KeyError", r"^'", key_made_before),
     ("RuntimeError", r"Boolean value of Tensor", no_truth),
     ("TypeError", r"'Tensor' object is not callable", tensor_called),
     ("TypeError", r"tuple of ints.{0,40}float|'float' object cannot be interp",
@@ -166,10 +170,11 @@ ELSEWHERE = {
     no_self: lambda error: (error.text.function(error.found[1]).lineno, "it has no `self`"),
     late_super: lambda error: (begins_behind(error).lineno, "it runs too late"),
     not_asked_for: lambda error: (asks_nothing(error)[0].lineno, "it does not ask for all of it"),
+    key_made_before: lambda error: (key_of(error)[1].lineno, "it makes a key that is not there"),
     kept_nothing: lambda error: (registers(error).lineno, "it puts None in the place of a tensor"),
     with_the_inputs: lambda error: (inputs_as_output(error).lineno, OTHER_ARGUMENTS),
-    with_less: lambda error: (error.text.function(error.found[1]).lineno, OTHER_ARGUMENTS),
-    as_a_hook: lambda error: (error.text.function(error.found[1]).lineno, OTHER_ARGUMENTS),
+    with_less: lambda error: (where_it_hangs(error), OTHER_ARGUMENTS),
+    as_a_hook: lambda error: (where_it_hangs(error), OTHER_ARGUMENTS),
 }
 ANY_LINE = (stays_empty, not_expanded, given_whole)
 

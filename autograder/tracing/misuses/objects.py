@@ -66,6 +66,26 @@ def as_a_hook(error: Error) -> str:
     return _handed_over(function.name, has, given)
 
 
+def where_it_hangs(error: Error) -> int:
+    """The line that hangs a function on a layer for what comes out, where it reads what goes in, or
+    for what goes in, where it reads what comes out; else that of the function."""
+    function = error.text.function(error.found.group(1))
+    given = [a.arg for a in function.args.args if a.arg != "self"]
+    inside = list(ast.walk(function))
+    read = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    parts = [n for n in inside if isinstance(n, ast.Subscript)]
+    before = len(given) == 2 and any(error.text.of(n) == f"{given[1]}[0]" for n in parts)
+    behind = len(given) == 3 and given[2] in read
+    wanted = "register_forward_pre_hook" if before else "register_forward_hook"
+    hung = [
+        n.lineno
+        for n in error.text.nodes
+        if isinstance(n, ast.Call) and callee(n).endswith("_hook") and callee(n) != wanted
+        if n.args and error.text.of(n.args[0]).rpartition(".")[2] == function.name
+    ]
+    return hung[0] if len(hung) == 1 and (before or behind) else function.lineno
+
+
 def with_less(error: Error) -> str:
     """A function that is handed over, as to a hook, and called with fewer arguments than it has."""
     name = error.found.group(1)
@@ -144,6 +164,31 @@ def a_comma(error: Error) -> str:
         if isinstance(node, ast.Return) and function is not None and function.name in called:
             return f"`{function.name}` returns a tuple: {end} makes one of it."
     return ""
+
+
+def key_made_before(error: Error) -> str:
+    """A key that is no key, where a line above makes it."""
+    found = key_of(error)
+    if found is None:
+        return ""
+    name, made = found
+    return (
+        f"`{name}`, of line {made.lineno}, is no key that is there: print the keys that there are."
+    )
+
+
+def key_of(error: Error) -> tuple[str, ast.expr] | None:
+    """The key that a statement looks up in what the text does not fill itself, and the text that it
+    was given last: `key = f"h.{layer}.attn"`."""
+    places = [n for n in error.text.nodes if isinstance(n, ast.Subscript)]
+    filled = {error.text.of(n.value) for n in places if isinstance(n.ctx, ast.Store)}
+    for node in (n for n in error.nodes() if isinstance(n, ast.Subscript)):
+        name = node.slice.id if isinstance(node.slice, ast.Name) else ""
+        made = error.text.assigned(name, error.line or 0)
+        text = isinstance(made, ast.JoinedStr) or isinstance(getattr(made, "value", None), str)
+        if text and error.text.of(node.value) not in filled:
+            return name, made
+    return None
 
 
 def kept_nothing(error: Error) -> str:

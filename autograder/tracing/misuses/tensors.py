@@ -147,6 +147,13 @@ def no_truth(error: Error) -> str:
                 f"Python's own `{name}` compares the rows of a tensor as wholes: "
                 f"`.a{name}(dim=-1, keepdim=True)` gives that of each row, `.{name}()` that of all."
             )
+    compared = [n for n in error.nodes() if isinstance(n, ast.Compare)]
+    sides = [side for n in compared for side in (n.left, *n.comparators)]
+    if any(isinstance(getattr(side, "op", None), ast.BitOr | ast.BitAnd) for side in sides):
+        return (
+            "`|` and `&` bind before comparisons: each comparison beside them needs brackets of "
+            "its own."
+        )
     return (
         "A tensor of several numbers is neither true nor false: compare them one by one "
         "(`torch.where`), or ask for `.any()` or `.all()`."

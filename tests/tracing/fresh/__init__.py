@@ -3,7 +3,7 @@
 A third of them make two mistakes. They are split in halves, the first by turns, the second
 (`AGAIN`), the third and the fourth by a hash of the name: one was looked at while rules were
 changed, the other only counted. The fifth was written after the fourth was looked at, and counted
-as a whole. The sixth to the twenty-fourth hold what was told wrongly, or not at all, until a rule
+as a whole. The sixth to the twenty-sixth hold what was told wrongly, or not at all, until a rule
 was changed for it.
 `MISNAMED` and `PROVOKED` were written to be told wrongly, and all of them were looked
 at.
@@ -40,7 +40,7 @@ EIGHTEENTH, NINETEENTH = programs_in("eighteenth.txt"), programs_in("nineteenth.
 TWENTIETH = programs_in("twentieth.txt")
 TWENTY_FIRST, TWENTY_SECOND = programs_in("twenty_first.txt"), programs_in("twenty_second.txt")
 TWENTY_THIRD, TWENTY_FOURTH = programs_in("twenty_third.txt"), programs_in("twenty_fourth.txt")
-TWENTY_FIFTH = programs_in("twenty_fifth.txt")
+TWENTY_FIFTH, TWENTY_SIXTH = programs_in("twenty_fifth.txt"), programs_in("twenty_sixth.txt")
 
 
 def _in_the_first_half(program: Program) -> bool:

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable, Iterator
 
 from autograder.tracing.edits.kinds.as_named import of_what_it_is_named
+from autograder.tracing.edits.kinds.begun import of_what_is_not_begun
 from autograder.tracing.edits.kinds.brackets import of_brackets
 from autograder.tracing.edits.kinds.calls import of_calls, of_filled
 from autograder.tracing.edits.kinds.commas import of_commas
@@ -14,6 +15,7 @@ from autograder.tracing.edits.kinds.conditions import of_conditions
 from autograder.tracing.edits.kinds.counts import of_counts
 from autograder.tracing.edits.kinds.elsewhere import of_what_stands_elsewhere
 from autograder.tracing.edits.kinds.gradients import of_gradients
+from autograder.tracing.edits.kinds.habits import of_habits
 from autograder.tracing.edits.kinds.hooks import of_hooks
 from autograder.tracing.edits.kinds.indices import of_indices
 from autograder.tracing.edits.kinds.lacks import of_what_it_lacks
@@ -55,6 +57,8 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_what_stands_elsewhere,
     of_statements,
     of_moves,
+    of_habits,
+    of_what_is_not_begun,
     of_hooks,
     of_gradients,
     of_rounds,

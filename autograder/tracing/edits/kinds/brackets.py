@@ -17,6 +17,8 @@ OTHERS = ("size", "len", "range", "int", "float", "append", "print", "zip", "lis
 def of_brackets(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes of a call's bracket."""
     if isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
+        if isinstance(node.op, ast.Pow):
+            yield from _of_an_exponent(source, node)
         yield from _of_wider(source, node)
         yield from _of_a_part(source, node)
         yield from _of_an_early_norm(source, node)
@@ -32,6 +34,18 @@ def of_brackets(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_a_comparison(source, node)
     elif isinstance(node, ast.BoolOp):
         yield from _of_and_before_or(source, node)
+
+
+def _of_an_exponent(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`2 ** -8 * i / n`, for `2 ** (-8 * i / n)`."""
+    how = f"`**` comes before the products in `{source.shown(source.statement(node))}`"
+    (start, _), (first, _) = source.span(node), source.span(node.right)
+    around = source.parent[node]
+    while _is_product(around) and source.span(around)[0] == start:
+        end = source.span(around)[1]
+        new = f"{source.text[start:first]}({source.text[first:end]})"
+        yield source.with_expression(around, new, how, 1)
+        around = source.parent[around]
 
 
 def _of_the_least(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -77,7 +91,9 @@ def _of_wider(source: Source, node: ast.BinOp) -> Iterator[Edit]:
             continue
         one, two = source.in_brackets(operand), source.in_brackets(other)
         pair = f"{one} {sign} {two}" if call is node.left else f"{two} {sign} {one}"
-        yield source.with_expression(node, _with(source, call, operand, pair), how, 2)
+        # The square of a sum for the sum of squares is easily written.
+        rank = 1 if isinstance(node.op, ast.Pow) else 2
+        yield source.with_expression(node, _with(source, call, operand, pair), how, rank)
         # Of a sum the bracket may have taken one part alone.
         if isinstance(call, ast.Call) and call is node.left and _is_sum(node):
             parent = source.parent[node]

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.kinds.layouts import (
+    of_axes_beside,
+    of_axes_that_lie_so,
     of_heads_as_items,
     of_heads_first,
     of_layout,
@@ -63,6 +65,7 @@ KINDS = (
     "values indices",
     "gather index_select",
     "minimum maximum",
+    "softshrink hardshrink",
     "mm bmm matmul",
     "add sub",
     "mul div",
@@ -101,6 +104,8 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_mask(source, node)
         yield from _of_triangles(source, node)
         yield from of_layout(source, node)
+        yield from of_axes_that_lie_so(source, node)
+        yield from of_axes_beside(source, node)
         yield from _of_a_start(source, node)
         yield from of_repeats(source, node)
         yield from of_spread(source, node)

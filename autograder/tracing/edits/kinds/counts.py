@@ -12,6 +12,7 @@ from autograder.tracing.edits.kinds.source import Edit, Source, number, of_libra
 from autograder.tracing.text import callee, made_in
 
 COUNTS = ("len", "numel", "size", "sum")
+PLACED = ("bit_length", "index", "bisect", "bisect_left", "bisect_right")  # one off, easily
 HALF, LAYER = 0.5, "Linear"
 HEADS = re.compile(r"^(?:num|n|nr)?_?heads?$")
 LATE = 3  # how unlikely one of many counts is
@@ -57,6 +58,10 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         for axis in (1, -1):
             new = f"{source.in_brackets(node.args[0])}.shape[{axis}]"
             yield source.with_text(node, new, how, 1)
+    elif isinstance(node, ast.Call) and callee(node) in PLACED:
+        how = f"`{source.shown(node)}` is not the number that belongs there"
+        for by in ("- 1", "+ 1"):
+            yield source.with_expression(node, f"{source.of(node)} {by}", how, 1)
     elif isinstance(node, ast.Call) and callee(node) == "kthvalue":
         yield from _of_the_smallest(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "arange" and len(node.args) == 1:

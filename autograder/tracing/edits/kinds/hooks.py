@@ -22,6 +22,10 @@ def of_hooks(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_what_goes_in(source, node)
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield from _of_the_first_of_a_tuple(source, node)
+    if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load):
+        yield from _of_the_rest(source, node)
+    if isinstance(node, ast.Attribute):
+        yield from _of_a_part(source, node)
     if not isinstance(node, ast.Expr | ast.Assign) or not isinstance(node.value, ast.Call):
         return
     if not callee(node.value).endswith("_hook") or "remove" in source.called:
@@ -79,13 +83,30 @@ def _of_what_goes_in(source: Source, node: ast.Subscript) -> Iterator[Edit]:
 
 
 def _of_the_first_of_a_tuple(source: Source, node: ast.Name) -> Iterator[Edit]:
-    """`x - y` in a function that is given a module and what goes in, which is a tuple."""
+    """`x - y`, or `x.detach()`, in a function that is given a module, what goes in, which is a
+    tuple, and perhaps what comes out."""
     function, parent = source.function(node), source.parent[node]
-    given = [a.arg for a in function.args.args][-2:] if function is not None else []
-    hooks = any(name.endswith("_pre_hook") for name in source.called)
-    if hooks and len(given) == 2 and node.id == given[1] and isinstance(parent, ast.BinOp):
+    given = [a.arg for a in function.args.args if a.arg != "self"] if function is not None else []
+    hooks = any(name.endswith("_hook") for name in source.called)
+    alone = isinstance(parent, ast.BinOp | ast.Attribute | ast.Assign | ast.Return)
+    if hooks and len(given) in (2, 3) and node.id == given[1] and alone:
         how = f"`{node.id}` is a tuple of all that goes in, and not the first of it"
         yield source.with_text(node, f"{node.id}[0]", how)
+
+
+def _of_the_rest(source: Source, node: ast.Tuple) -> Iterator[Edit]:
+    """`return (x, args[1:])`, which hands on a tuple within a tuple."""
+    for each in node.elts if len(node.elts) > 1 else ():
+        if isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Slice):
+            how = f"`{source.shown(each)}` is a tuple within a tuple, where its parts belong"
+            yield source.with_text(each, f"*{source.of(each)}", how, 1)
+
+
+def _of_a_part(source: Source, node: ast.Attribute) -> Iterator[Edit]:
+    """`block.mlp.register_forward_hook(..)`, where the whole block is meant."""
+    if node.attr.endswith("_hook") and isinstance(node.value, ast.Attribute):
+        how = f"`{source.shown(node.value)}` is a part of what the hook belongs on"
+        yield source.with_text(node.value, source.of(node.value.value), how, 2)
 
 
 def _with(

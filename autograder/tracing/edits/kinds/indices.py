@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -22,6 +23,14 @@ QKV = (("q", "k", "v"), ("query", "key", "value"))
 MOST_KEYS = 6
 PARTS = ("1:", ":-1", ":, 1:", ":, :-1", "-1", ":, -1")
 ASKS = ("size", "dim", "len", "isinstance", "range", "type", "append", "items", "keys", "enumerate")
+NUMBERED = re.compile(r"([A-Za-z_.]{1,40})(\d{1,2})([A-Za-z_.]{0,40})")  # a key with one number
+# How the places that a function gives become one index for each axis.
+AS_TUPLES = {
+    "triu_indices": "tuple({})",
+    "tril_indices": "tuple({})",
+    "nonzero": "tuple({}.T)",
+    "argwhere": "tuple({}.T)",
+}
 # Texts that are settings, by what they are taken for.
 SETTINGS = {"mean": "sum", "sum": "mean", "ij": "xy", "xy": "ij", "none": "tanh", "tanh": "none"}
 
@@ -44,6 +53,7 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_the_last_axis(source, node)
         yield from _of_a_count(source, node)
         yield from _of_each_row(source, node)
+        yield from _of_places_of_rows_and_columns(source, node)
     elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load):
         yield from _of_blocks(source, node)
     elif isinstance(node, ast.ListComp) or isinstance(getattr(node, "left", None), ast.List):
@@ -140,6 +150,8 @@ def _of_texts(source: Source, node: ast.Constant) -> Iterator[Edit]:
         yield source.with_text(node, repr(SETTINGS[node.value]), how, 1)
     if isinstance(parent, ast.keyword | ast.Call):
         yield from _of_what_it_is_compared_with(source, node)
+    if NUMBERED.fullmatch(node.value):
+        yield from _of_its_number(source, node)
     is_key = isinstance(parent, ast.Subscript | ast.Dict | ast.Tuple | ast.List)
     if is_key or (isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add)):
         others = {
@@ -156,6 +168,16 @@ def _of_texts(source: Source, node: ast.Constant) -> Iterator[Edit]:
         alike += [other for other in others if other not in alike]
         for other in alike[:MOST_KEYS]:
             yield source.with_text(node, repr(other), how, 2)
+
+
+def _of_its_number(source: Source, node: ast.Constant) -> Iterator[Edit]:
+    """`norm("ln_1")`, copied to where `"ln_2"` belongs."""
+    name, count, rest = NUMBERED.fullmatch(node.value).groups()
+    how = f"`{source.shown(node)}` is taken where another belongs"
+    same = [n for n in source.inside(source.tree) if getattr(n, "value", None) == node.value]
+    copied = any(source.span(n) < source.span(node) for n in same)
+    for other in (int(count) + 1, int(count) - 1):
+        yield source.with_text(node, repr(f"{name}{other}{rest}"), how, 1 if copied else 2)
 
 
 def _of_what_it_is_compared_with(source: Source, node: ast.Constant) -> Iterator[Edit]:
@@ -244,6 +266,16 @@ def _of_each_row(source: Source, node: ast.Subscript) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` is of one row, where each row has a place of its own"
         rows = f"torch.arange(len({source.of(node.value)}))"
         yield source.with_text(parts[0], rows, how, 1)
+
+
+def _of_places_of_rows_and_columns(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """`x[places]` of `places = torch.triu_indices(n, n)`: one tensor is an index of rows alone."""
+    function, places = source.function(node), node.slice
+    made = source.made(function, places.id) if function and isinstance(places, ast.Name) else []
+    for way in dict.fromkeys(AS_TUPLES.get(_called(value), "") for value in made or [places]):
+        if way:
+            how = f"`{source.shown(places)}` is one index of rows in `{source.shown(node)}`"
+            yield source.with_text(places, way.format(source.of(places)), how)
 
 
 def _of_a_count(source: Source, node: ast.Subscript) -> Iterator[Edit]:

@@ -17,6 +17,8 @@ SIGNS = (("-", "is not taken from it"), ("+", "is not added to it"))
 ROOTS = ("** -0.5", "** 0.5")
 FACTORS = ("mul", "mul_", "div", "div_", "true_divide")  # methods that take a factor
 SCALE = re.compile(r"scal|fact|norm|temp|root|sqrt|div|denom")  # how a factor is named
+SHARED = ("sum()", "sum(-1, keepdim=True)", "sum(0)", "norm(dim=-1, keepdim=True)")
+TAKEN = ("max()", "amax(-1, keepdim=True)", "mean(-1, keepdim=True)", "mean(0)")
 WALL = -1000  # what hides a score that it is added to
 PLACE = re.compile(r"\bpos|_pos|place")  # how it is called where a token stands
 MOST = 8  # names that could be the one that is not there
@@ -41,8 +43,10 @@ def of_what_it_lacks(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
         yield from _of_a_square(source, function, node)
         yield from _of_an_axis(source, function, node)
+        yield from _of_all_of_itself(source, node, TAKEN)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         yield from _of_an_axis(source, function, node)
+        yield from _of_all_of_itself(source, node, SHARED)
     elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         yield from _of_each_item(source, function, node)
     elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
@@ -88,11 +92,29 @@ def _of_an_axis(source: Source, function: ast.FunctionDef, node: ast.BinOp) -> I
             how = f"`{source.shown(side)}` has a number for each row, and no axis for the columns"
             new = f"{source.in_brackets(side)}.unsqueeze(-1)"
             yield source.with_parts(node, {side: new}, how, 1)
+        elif isinstance(side, ast.Name) and side.id in _given(source, function):
+            how = f"`{source.shown(side)}` has no axes for the last ones in `{source.shown(node)}`"
+            for index in ("[:, None, None]", "[:, None]"):
+                yield source.with_text(side, f"{side.id}{index}", how, 2)
+
+
+def _given(source: Source, function: ast.FunctionDef) -> set[str]:
+    """The names that a function is given and are no sizes."""
+    given = {a.arg for a in function.args.args if a.arg != "self"}
+    return given - sizes(source, function)
 
 
 def _is_cut(node: ast.Subscript) -> bool:
     """Whether a variable is cut along its first axis alone: `lse[i:j]`."""
     return isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Slice)
+
+
+def _of_all_of_itself(source: Source, node: ast.BinOp, ways: tuple[str, ...]) -> Iterator[Edit]:
+    """`e / e`, which is 1 everywhere, and `s - s`, which is 0."""
+    if source.of(node.left) == source.of(node.right) and number(node.right) is None:
+        how = f"`{source.shown(node)}` takes a thing by itself, where one number of many belongs"
+        for way in ways:
+            yield source.with_text(node.right, f"{source.in_brackets(node.right)}.{way}", how)
 
 
 def _of_the_diagonal(source: Source, node: ast.BinOp) -> Iterator[Edit]:

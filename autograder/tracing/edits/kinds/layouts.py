@@ -51,6 +51,37 @@ def of_layout(source: Source, node: ast.Call) -> Iterator[Edit]:
     yield from _of_folded(source, node)
 
 
+def of_axes_that_lie_so(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`w.view(d, heads, size).permute(1, 2, 0)`, of what lies in the order of the result."""
+    cut, order = getattr(node.func, "value", None), [*map(number, node.args)]
+    if not isinstance(cut, ast.Call) or callee(cut) not in ("view", "reshape"):
+        return
+    if not all(isinstance(axis, int) for axis in order):
+        return
+    sizes = [source.of(each) for each in cut.args]
+    if callee(node) in ("transpose", "swapaxes") and len(order) == 2:
+        (one, other), order = order, [*range(len(sizes))]
+        if max(abs(one), abs(other)) < len(sizes):
+            order[one], order[other] = order[other], order[one]
+    if sorted(order) == [*range(len(sizes))]:
+        turned = ", ".join(sizes[place] for place in order)
+        how = f"`{source.shown(cut)}` cuts the axes in another order than they lie in"
+        yield source.with_text(node, f"{source.of(cut.func)}({turned})", how, 1)
+
+
+def of_axes_beside(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`x.flatten(1, 2)`, where the axes in front of these, or behind them, are to be joined."""
+    axes = [*map(number, node.args)]
+    if callee(node) != "flatten" or len(axes) != 2 or not all(isinstance(n, int) for n in axes):
+        return
+    (start, _), (_, end) = map(source.span, node.args)
+    how = f"`{source.shown(node)}` joins other axes than it should"
+    for by in (-1, 1):
+        one, other = (axis + by for axis in axes)
+        if (one < 0) == (axes[0] < 0) and (other < 0) == (axes[1] < 0):
+            yield source.with_span(node, (start, end), f"{one}, {other}", how, 1)
+
+
 def _is_turned(source: Source, value: ast.expr) -> bool:
     """Whether the axes of an expression, or of the variable in it, are exchanged there."""
     function = source.function(value)

@@ -428,6 +428,9 @@ def _of_letters(source: Source, node: ast.Call) -> Iterator[Edit]:
             changed = ",".join([*sides[:number_], other, *sides[number_ + 1 :]])
             # Of a table, what makes its side is as likely to be turned.
             yield source.with_text(first, repr(f"{changed}->{out}"), how, 2 * table)
+        for other in (side[1:] + side[:1], side[-1:] + side[:-1]) if len(side) > 2 else ():
+            changed = ",".join([*sides[:number_], other, *sides[number_ + 1 :]])
+            yield source.with_text(first, repr(f"{changed}->{out}"), how, 2)
     for number_, side in enumerate(sides):
         for place, letter in enumerate(side):
             for other in letters:

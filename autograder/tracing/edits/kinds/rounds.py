@@ -28,6 +28,7 @@ def of_rounds(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.Compare):
         yield from _of_this_round(source, node)
         yield from _of_the_whole(source, node)
+        yield from _of_the_last_block(source, node)
     elif isinstance(node, ast.List) and isinstance(node.ctx, ast.Load):
         yield from _every_one(source, node)
     elif isinstance(node, ast.Assign | ast.AugAssign):
@@ -42,6 +43,16 @@ def of_rounds(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _what_is_counted(source, node)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield from _of_all_for_each(source, node)
+
+
+def _of_the_last_block(source: Source, node: ast.Compare) -> Iterator[Edit]:
+    """`while start + block <= count`, which leaves out a last block that is shorter."""
+    begin, ends = node.left, isinstance(source.parent[node], ast.While)
+    up = len(node.ops) == 1 and isinstance(node.ops[0], ast.Lt | ast.LtE)
+    if ends and up and isinstance(begin, ast.BinOp) and isinstance(begin.op, ast.Add):
+        how = f"`{source.shown(node)}` leaves out a last round that takes less"
+        new = f"{source.of(begin.left)} < {source.of(node.comparators[0])}"
+        yield source.with_text(node, new, how)
 
 
 def _not_put_back(source: Source, node: ast.For) -> Iterator[Edit]:

@@ -328,6 +328,12 @@ def is_read_at(name: str, line: int, text: str) -> bool:
     return {source.statement(n).lineno for n in read} == {line}
 
 
+def is_read_once(name: str, text: str) -> bool:
+    """Whether a variable is read at one place of a text."""
+    source = Source(text)
+    return [n.id for n in source.names(source.tree) if isinstance(n.ctx, ast.Load)].count(name) == 1
+
+
 def made_for(line: int, text: str) -> dict[str, int]:
     """The variables that the statement of a line reads and no other one, as they are until then,
     with the one line above that makes them; none that is filled part by part."""
