@@ -97,14 +97,15 @@ def _is_a_row(stmt: Stmt, room) -> bool:
 
 
 def _is_of_a_row(stmt: Stmt, room) -> bool:
-    """Whether it names one of several tensors that are kept by one name: `y = found[-1]`."""
+    """Whether it names one of several things that are kept by one name: `y = found[-1]`,
+    `y = state["logits"]`."""
     node = room.matcher.node(stmt)
     if stmt.kind != "assign" or node.kind != "Subscript" or not node.operands:
         return False
     of = room.source.traced.nodes[node.operands[0]]
     values = [e.last(node.operands[0]) for e in room.runs[stmt.id] if e.finished]
-    row = bool(values) and all(isinstance(value, Sequence) for value in values)
-    return row and of.kind in ("Name", "Attribute")
+    several = bool(values) and all(v is None or isinstance(v, Sequence) for v in values)
+    return several and of.kind in ("Name", "Attribute")
 
 
 def _is_it(after: Stmt, stmt: Stmt, room) -> bool:

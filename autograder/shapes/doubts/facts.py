@@ -226,6 +226,7 @@ def labelled_as_it(case: Case) -> str:
         labels = set()  # the operands of a product have their own names
     times = any(t.kind == "times" for t in tokens(case.sighting.text))  # `q @ k.mT: [b, t, t]`
     named = set() if times else {label.split(".")[0] for label in labels}
+    named |= _misspelt(labels, case)
     if (labels | named) & (case.tensors - own) and case.stmt.kind != "return":
         return "the tensor that is named is not what this line makes"
     begins = {label.lower().split("_")[0] for label in labels - case.tensors}
@@ -242,6 +243,14 @@ def labelled_as_it(case: Case) -> str:
     if case.sighting.place in ("above", "below", "between") and foreign and known and not several:
         return "the tensor that is named is not on this line"
     return ""
+
+
+def _misspelt(labels: set[str], case: Case) -> set[str]:
+    """The names that a statement reads and a label all but spells: `feature: [..]`, of
+    `features`."""
+    read = {t.text for t in tokens(case.matcher.node(case.stmt).text)}
+    near = {f"{label}s" for label in labels} | {label.removesuffix("s") for label in labels}
+    return near & read
 
 
 def _is_of_a_step(case: Case, lead: list[Token]) -> bool:

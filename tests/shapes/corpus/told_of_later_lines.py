@@ -124,9 +124,24 @@ class Last(nn.Module):
     def forward(self, x):
         found = [layer(x) for layer in self.layers]
         last = found[-1]
+        kept = {"last": last}
+        last = kept["last"]
         first = found[0][:, 0]  #! missing
         total = last + x  # [b, t, hidden]
         return total
+
+
+# %% a label that all but spells what comes in | Wide(d, more)(features[b, t, d])
+class Wide(nn.Module):
+    def __init__(self, d, more):
+        super().__init__()
+        self.wide = nn.Linear(d, more)
+
+    def forward(self, features):
+        b, t, d = features.shape
+        x = self.wide(features)  # feature: [b, t, d]  #! cannot tell
+        y = self.wide(features)  # y: [t, b, more]  #! false
+        return y
 
 
 # %% a letter of two layers, in one chain | Turn(inner, outer)(x[b, n, inner, t])
