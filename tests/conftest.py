@@ -79,7 +79,7 @@ LONGEST = (
 # Where each test runs a program of its own, and takes seconds: the small form runs one of so many,
 # and the first of each file.
 ONE_OF = {
-    "tests/tracing/": 12,
+    "tests/tracing/": 20,
     "tests/sandbox/test_sandbox.py": 3,
     "tests/attacks/test_attacks.py": 3,
     "tests/lessons/": 3,
