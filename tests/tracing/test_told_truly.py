@@ -461,3 +461,26 @@ def test_a_line_that_stops_for_its_own_cause_is_said_to_stop():
     found = said("one_head.forward", OVERWRITTEN)
     assert "was overwritten in line 9" in found.message
     assert (found.where.first_wrong, found.where.how) == (10, STOPS)
+
+
+KEYS_TOO_FEW = """
+def block_update(model, input_ids, block):
+    seen, hooks = {}, []
+    for number, layer in enumerate(model.transformer.h):
+
+        def keep(module, args):
+            seen[number] = args[0].detach()
+
+        hooks.append(layer.register_forward_pre_hook(keep))
+    with torch.no_grad():
+        model(input_ids)
+    for hook in hooks:
+        hook.remove()
+    return seen[block + 1] - seen[block]
+"""
+
+
+def test_a_key_that_other_lines_should_have_filled_blames_none_that_looks_it_up():
+    found = said("inside.hidden", KEYS_TOO_FEW)
+    assert "KeyError" in found.message
+    assert found.where is None or found.where.first_wrong < 13

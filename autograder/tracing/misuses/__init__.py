@@ -31,6 +31,7 @@ from autograder.tracing.misuses.objects import (
     no_self,
     no_super,
     not_asked_for,
+    not_filled,
     one_number,
     registers,
     size_called,
@@ -148,6 +149,8 @@ def place_of_misuse(kind: str, said: str, text: Text, line: int) -> tuple[int, s
     if alone(text) is not None:
         return here
     words, _, error = _misuse(kind, said, text, line, ())
+    if kind == "KeyError" and not_filled(Error(re.match("", ""), text, line)):
+        return None
     if words in ANY_LINE or (words is None and ANY_BEFORE.search(said[:2_000])):
         return None
     return ELSEWHERE[words](error) if words in ELSEWHERE else here

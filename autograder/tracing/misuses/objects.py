@@ -180,8 +180,7 @@ def key_made_before(error: Error) -> str:
 def key_of(error: Error) -> tuple[str, ast.expr] | None:
     """The key that a statement looks up in what the text does not fill itself, and the text that it
     was given last: `key = f"h.{layer}.attn"`."""
-    places = [n for n in error.text.nodes if isinstance(n, ast.Subscript)]
-    filled = {error.text.of(n.value) for n in places if isinstance(n.ctx, ast.Store)}
+    filled = _filled(error)
     for node in (n for n in error.nodes() if isinstance(n, ast.Subscript)):
         name = node.slice.id if isinstance(node.slice, ast.Name) else ""
         made = error.text.assigned(name, error.line or 0)
@@ -189,6 +188,19 @@ def key_of(error: Error) -> tuple[str, ast.expr] | None:
         if text and error.text.of(node.value) not in filled:
             return name, made
     return None
+
+
+def not_filled(error: Error) -> bool:
+    """Whether a statement looks up what other lines of the text fill, so that one of these may be
+    wrong."""
+    places = (n for n in error.nodes() if isinstance(n, ast.Subscript))
+    return any(error.text.of(n.value) in _filled(error) for n in places)
+
+
+def _filled(error: Error) -> set[str]:
+    """What the text fills place by place: `found` of `found[n] = x`."""
+    places = [n for n in error.text.nodes if isinstance(n, ast.Subscript)]
+    return {error.text.of(n.value) for n in places if isinstance(n.ctx, ast.Store)}
 
 
 def kept_nothing(error: Error) -> str:

@@ -45,11 +45,13 @@ def of_numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield source.with_text(node, str(not node.value), how, 2)
     elif isinstance(node, ast.Tuple) and len(node.elts) > 1 and isinstance(node.ctx, ast.Load):
         yield from _of_tuple(source, node)
+        yield from _counted_from_one(source, node)
         yield from _of_signs(source, node)
     elif isinstance(node, ast.List) and len(node.elts) == 2:
         yield from _of_signs(source, node)
     elif isinstance(node, ast.Tuple) and isinstance(source.parent[node], ast.Assign):
         yield from _of_unpacked(source, node)
+        yield from _of_both_ends(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "einsum":
         yield from _of_letters(source, node)
     elif isinstance(node, ast.Attribute) and node.attr == "inf":
@@ -60,6 +62,9 @@ def of_numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_its_end(source, node)
         yield from _of_the_other_pairs(source, node)
         yield from _of_its_start(source, node)
+        if len(node.args) == 2 and number(node.args[0]) is None:
+            how = f"`{source.shown(node)}` leaves out the rounds in front"
+            yield source.with_text(node.args[0], "0", how, 1)
     elif isinstance(node, ast.Call) and callee(node) == "arange" and len(node.args) > 1:
         yield from _of_its_start(source, node)
         yield from _of_the_edge(source, node)
@@ -271,6 +276,16 @@ def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
             yield source.with_text(node, each, how, 1)
 
 
+def _counted_from_one(source: Source, node: ast.Tuple) -> Iterator[Edit]:
+    """`(1, 2, 3)`, where `(0, 1, 2)` are meant."""
+    counts = [*map(number, node.elts)]
+    if counts == [*range(1, len(counts) + 1)]:
+        (start, _), (_, end) = source.span(node.elts[0]), source.span(node.elts[-1])
+        how = f"`{source.shown(node)}` counts from 1"
+        new = ", ".join(str(count - 1) for count in counts)
+        yield source.with_span(node, (start, end), new, how, 1)
+
+
 def _is_turned(source: Source, one: ast.Name, other: ast.Name) -> bool:
     """Whether two variables are returned in another order than they should by all that shows it:
     their names, or else statements of their own that make the second one first, or a library that
@@ -329,6 +344,14 @@ def _of_signs(source: Source, node: ast.Tuple | ast.List) -> Iterator[Edit]:
         span = source.span(one)[0], source.span(two)[1]
         how = f"the minus in `{source.shown(node)}` belongs to the other part"
         yield source.with_span(node, span, ", ".join(texts), how)
+
+
+def _of_both_ends(source: Source, node: ast.Tuple) -> Iterator[Edit]:
+    """`largest, *_, smallest = values`, of what is in ascending order."""
+    first, *middle, last = node.elts
+    if len(middle) == 1 and isinstance(middle[0], ast.Starred):
+        how = f"`{source.shown(node)}` takes the first for the last, and the last for the first"
+        yield source.with_parts(node, {first: source.of(last), last: source.of(first)}, how, 1)
 
 
 def _of_unpacked(source: Source, node: ast.Tuple) -> Iterator[Edit]:

@@ -21,6 +21,10 @@ def of_slices(source: Source, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.Slice):
         yield from _of_slice(source, node)
         yield from _of_all_its_names(source, node)
+        if node.lower is not None and node.upper is not None and node.step is None:
+            how = f"`{source.shown(node)}` ends there, and takes no steps of that size"
+            new = f"{source.of(node.lower)}::{source.of(node.upper)}"
+            yield source.with_text(node, new, how, 2)
     elif isinstance(node, ast.Call) and callee(node) == "slice":
         yield from _of_slice_object(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "pad":
