@@ -482,5 +482,5 @@ def block_update(model, input_ids, block):
 
 def test_a_key_that_other_lines_should_have_filled_blames_none_that_looks_it_up():
     found = said("inside.hidden", KEYS_TOO_FEW)
-    assert "KeyError" in found.message
+    assert "KeyError" in found.message and "`seen` is filled by other lines" in found.message
     assert found.where is None or found.where.first_wrong < 13

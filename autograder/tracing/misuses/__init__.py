@@ -21,6 +21,7 @@ from autograder.tracing.misuses.objects import (
     as_a_hook,
     asks_nothing,
     begins_behind,
+    filled_elsewhere,
     given_whole,
     inputs_as_output,
     kept_nothing,
@@ -31,7 +32,6 @@ from autograder.tracing.misuses.objects import (
     no_self,
     no_super,
     not_asked_for,
-    not_filled,
     one_number,
     registers,
     size_called,
@@ -115,6 +115,7 @@ MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
     ("RuntimeError", r"expanded size of the tensor", not_expanded),
     ("AttributeError", r"'(\w{1,60})' object has no attribute '(\w{1,60})'", no_attribute),
     ("KeyError", r"^'", key_made_before),
+    ("KeyError", r"", filled_elsewhere),
     ("RuntimeError", r"Boolean value of Tensor", no_truth),
     ("TypeError", r"'Tensor' object is not callable", tensor_called),
     ("TypeError", r"tuple of ints.{0,40}float|'float' object cannot be interp",
@@ -149,8 +150,6 @@ def place_of_misuse(kind: str, said: str, text: Text, line: int) -> tuple[int, s
     if alone(text) is not None:
         return here
     words, _, error = _misuse(kind, said, text, line, ())
-    if kind == "KeyError" and not_filled(Error(re.match("", ""), text, line)):
-        return None
     if words in ANY_LINE or (words is None and ANY_BEFORE.search(said[:2_000])):
         return None
     return ELSEWHERE[words](error) if words in ELSEWHERE else here
@@ -179,7 +178,7 @@ ELSEWHERE = {
     with_less: lambda error: (where_it_hangs(error), OTHER_ARGUMENTS),
     as_a_hook: lambda error: (where_it_hangs(error), OTHER_ARGUMENTS),
 }
-ANY_LINE = (stays_empty, not_expanded, given_whole)
+ANY_LINE = (stays_empty, not_expanded, given_whole, filled_elsewhere)
 
 
 def _only_refuses(node: ast.stmt) -> bool:

@@ -190,11 +190,12 @@ def key_of(error: Error) -> tuple[str, ast.expr] | None:
     return None
 
 
-def not_filled(error: Error) -> bool:
-    """Whether a statement looks up what other lines of the text fill, so that one of these may be
-    wrong."""
+def filled_elsewhere(error: Error) -> str:
+    """A key of what other lines of the text fill, so that one of these may be wrong."""
     places = (n for n in error.nodes() if isinstance(n, ast.Subscript))
-    return any(error.text.of(n.value) in _filled(error) for n in places)
+    filled = _filled(error)
+    name = next((text for n in places if (text := error.text.of(n.value)) in filled), "")
+    return f"`{name}` is filled by other lines: print the keys that it has here." if name else ""
 
 
 def _filled(error: Error) -> set[str]:
