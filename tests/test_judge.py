@@ -119,14 +119,6 @@ def test_a_gradient_that_is_not_there_is_a_mistake(got):
     assert not matches(Outcome(X, gradients=got), expected, RTOL)
 
 
-def test_no_gradient_is_right_where_it_is_zero_by_algebra():
-    """The weight of one token alone is 1, whatever its query is: a running softmax that begins with
-    the first key never reads it."""
-    expected = Outcome(X, gradients={**GRADIENTS, "q.weight": torch.zeros(2, 2)})
-    assert matches(Outcome(X, gradients={**GRADIENTS, "q.weight": None}), expected, RTOL)
-    assert not matches(Outcome(X, gradients={**GRADIENTS, "input 0": None}), expected, RTOL)
-
-
 def test_rounding_where_the_gradient_is_zero_by_algebra_is_right():
     """Rounding grows with what cancels: the keys' bias has a gradient of exactly zero."""
     expected = Outcome(X, gradients={**GRADIENTS, "k.bias": torch.zeros(2)})
@@ -148,6 +140,17 @@ def sight(*outcomes, expected=None, mistakes=()) -> Sight:
 
 def error(kind: str = "RuntimeError", message: str = "no") -> dict:
     return {"kind": "raised", "type": kind, "message": message, "line": 3, "statement": "x"}
+
+
+def test_no_gradient_is_right_where_it_is_zero_and_another_call_has_one():
+    """The weight of one token alone is 1, whatever its query is: a running softmax that begins with
+    the first key never reads it."""
+    wanted = (Outcome(X, gradients={"q": X}), Outcome(X, gradients={"q": 0 * X}))
+    whole, none = Outcome(X, gradients={"q": X}), Outcome(X, gradients={"q": None})
+    assert judge(sight(whole, none, expected=wanted)) == []
+    assert judge(sight(none, whole, expected=wanted)) != []
+    assert judge(sight(none, none, expected=wanted)) != []
+    assert judge(sight(none, none, expected=(wanted[1], wanted[1]))) != []
 
 
 def test_one_wrong_call_among_right_ones_is_found():

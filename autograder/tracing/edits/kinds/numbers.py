@@ -348,8 +348,8 @@ def _of_signs(source: Source, node: ast.Tuple | ast.List) -> Iterator[Edit]:
 
 def _of_both_ends(source: Source, node: ast.Tuple) -> Iterator[Edit]:
     """`largest, *_, smallest = values`, of what is in ascending order."""
-    first, *middle, last = node.elts
-    if len(middle) == 1 and isinstance(middle[0], ast.Starred):
+    if len(node.elts) == 3 and isinstance(node.elts[1], ast.Starred):
+        first, _, last = node.elts
         how = f"`{source.shown(node)}` takes the first for the last, and the last for the first"
         yield source.with_parts(node, {first: source.of(last), last: source.of(first)}, how, 1)
 
