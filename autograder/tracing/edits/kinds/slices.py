@@ -52,13 +52,9 @@ def _of_the_begin(source: Source, node: ast.Assign) -> Iterator[Edit]:
     """`stop = head + width`, beside `x[start:stop]`: where something ends that does not begin
     there."""
     function, value, target = source.function(node), node.value, source.of(node.targets[0])
-    if function is None:
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add) or function is None:
         return
     slices = [n for n in source.inside(function) if isinstance(n, ast.Slice)]
-    if isinstance(value, ast.Name):
-        yield from _of_a_number_of_blocks(source, node, slices)
-    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
-        return
     slices = [n for n in slices if n.upper is not None and source.of(n.upper) == target]
     begins = {source.of(n.lower) for n in slices if isinstance(n.lower, ast.Name)}
     known = names_of(source, function, node.lineno - 1)
@@ -66,19 +62,6 @@ def _of_the_begin(source: Source, node: ast.Assign) -> Iterator[Edit]:
         how = f"`{source.shown(value)}` is reckoned from another place than `{start}`"
         for side in (n for n in (value.left, value.right) if isinstance(n, ast.Name)):
             yield source.with_parts(value, {side: start}, how)
-
-
-def _of_a_number_of_blocks(
-    source: Source, node: ast.Assign, slices: list[ast.Slice]
-) -> Iterator[Edit]:
-    """`first = head`, beside `x[first : first + size]`: which block it is, and not its place."""
-    target = source.of(node.targets[0])
-    ends = [n.upper for n in slices if n.lower is not None and source.of(n.lower) == target]
-    ends = [n for n in ends if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add)]
-    sizes = [source.in_brackets(n.right) for n in ends if source.of(n.left) == target]
-    for size in dict.fromkeys(sizes):
-        how = f"`{source.shown(node.value)}` is the number of a block, and not where it begins"
-        yield source.with_text(node.value, f"{source.of(node.value)} * {size}", how)
 
 
 def _of_columns_for_rows(source: Source, node: ast.Subscript) -> Iterator[Edit]:
