@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from autograder.tracing.edits.kinds.source import Edit, Source
-from autograder.tracing.text import callee, is_docstring
+from autograder.tracing.edits.kinds.source import Edit, Source, first_statement
+from autograder.tracing.text import callee
 
 BEGINS = "super().__init__()"
 
@@ -18,8 +18,7 @@ def of_what_is_not_begun(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield source.with_text(node, BEGINS, how)
     elif isinstance(node, ast.stmt) and _is_first(source, node):
         how = f"`{BEGINS}` is missing, before a layer is kept in `self`"
-        new = f"{BEGINS}\n{' ' * node.col_offset}{source.of(node)}"
-        yield source.with_text(node, new, how)
+        yield source.with_text(node, source.in_front(node, BEGINS), how)
 
 
 def _is_first(source: Source, node: ast.stmt) -> bool:
@@ -28,9 +27,8 @@ def _is_first(source: Source, node: ast.stmt) -> bool:
     function = source.parent[node]
     if not isinstance(function, ast.FunctionDef) or function.name != "__init__":
         return False
-    first = next((n for n in function.body if not is_docstring(n)), None)
     begun = any(callee(call) == "__init__" for call in source.calls(function))
-    return node is first and is_of_a_class(source, function) and not begun
+    return node is first_statement(function) and is_of_a_class(source, function) and not begun
 
 
 def is_of_a_class(source: Source, function: ast.FunctionDef) -> bool:

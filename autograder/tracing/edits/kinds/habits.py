@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.begun import is_of_a_class
 from autograder.tracing.edits.kinds.names import is_a_size, sizes
-from autograder.tracing.edits.kinds.source import Edit, Source
-from autograder.tracing.text import callee, is_docstring
+from autograder.tracing.edits.kinds.operators import COMPARED, SIGNS
+from autograder.tracing.edits.kinds.source import Edit, Source, first_statement
+from autograder.tracing.text import callee
 
-BARS = {ast.BitOr: "|", ast.BitAnd: "&"}
-COMPARED = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+BARS = (ast.BitOr, ast.BitAnd)
 CALLED = ("call", "__call__", "apply", "predict", "run")  # what other libraries call `forward`
 # How methods that change a tensor do so for a part of it that an index picks.
 IN_PLACE = {
@@ -41,7 +41,8 @@ def of_habits(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.BoolOp):
         sign, word = ("|", "or") if isinstance(node.op, ast.Or) else ("&", "and")
         how = f"`{word}` asks of a whole, and not of each of its numbers, in `{source.shown(node)}`"
-        yield source.with_expression(node, f" {sign} ".join(_each(source, node.values)), how, 1)
+        new = f" {sign} ".join(map(source.in_brackets, node.values))
+        yield source.with_expression(node, new, how, 1)
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.UnaryOp):
         yield from _of_one_more(source, node)
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
@@ -61,10 +62,6 @@ def of_habits(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_all_objects(source, node)
     if isinstance(node, ast.stmt):
         yield from _of_another_name(source, node)
-
-
-def _each(source: Source, nodes: list[ast.expr]) -> list[str]:
-    return [source.in_brackets(node) for node in nodes]
 
 
 def _of_truth(source: Source, node: ast.UnaryOp) -> Iterator[Edit]:
@@ -148,11 +145,11 @@ def _of_what_is_used_up(source: Source, node: ast.Assign) -> Iterator[Edit]:
 def _of_bars(source: Source, node: ast.Compare) -> Iterator[Edit]:
     """`a < 0 | b > c`, which is `a < (0 | b) > c`."""
     parts = [node.left, *node.comparators]
+    signs = [COMPARED.get(type(op)) for op in node.ops]
     for place, each in enumerate(parts):
-        bar = BARS.get(type(each.op)) if isinstance(each, ast.BinOp) else None
-        signs = [COMPARED.get(type(op)) for op in node.ops]
-        if bar is None or None in signs:
+        if None in signs or not (isinstance(each, ast.BinOp) and isinstance(each.op, BARS)):
             continue
+        bar = SIGNS[type(each.op)]
         texts = [*map(source.of, parts[:place]), source.of(each.left)]
         first = _chain(texts, signs[:place])
         texts = [source.of(each.right), *map(source.of, parts[place + 1 :])]
@@ -184,8 +181,8 @@ def _of_all_objects(source: Source, node: ast.List | ast.Dict | ast.Set) -> Iter
         indent = " " * made.col_offset
         yield source.with_text(made, f"def __init__(self):\n{indent * 2}{own}", how, -1)
     else:
-        first = next((n for n in begins.body if not is_docstring(n)), begins.body[0])
-        new = f"{own}\n{' ' * first.col_offset}{source.of(first)}"
+        first = first_statement(begins) or begins.body[0]
+        new = source.in_front(first, own)
         yield source.with_text(first, new, how, -1).told_of(made.lineno)
 
 

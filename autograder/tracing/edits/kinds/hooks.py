@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from autograder.tracing.edits.kinds.source import Edit, Source, number
+from autograder.tracing.edits.kinds.source import Edit, Source, arguments_of, number
 from autograder.tracing.edits.kinds.statements import SURE, block_of, rows_of
 from autograder.tracing.text import callee
 
@@ -86,10 +86,10 @@ def _of_the_first_of_a_tuple(source: Source, node: ast.Name) -> Iterator[Edit]:
     """`x - y`, or `x.detach()`, in a function that is given a module, what goes in, which is a
     tuple, and perhaps what comes out."""
     function, parent = source.function(node), source.parent[node]
-    given = [a.arg for a in function.args.args if a.arg != "self"] if function is not None else []
+    names = arguments_of(function) if function is not None else []
     hooks = any(name.endswith("_hook") for name in source.called)
     alone = isinstance(parent, ast.BinOp | ast.Attribute | ast.Assign | ast.Return)
-    if hooks and len(given) in (2, 3) and node.id == given[1] and alone:
+    if hooks and len(names) in (2, 3) and node.id == names[1] and alone:
         how = f"`{node.id}` is a tuple of all that goes in, and not the first of it"
         yield source.with_text(node, f"{node.id}[0]", how)
 

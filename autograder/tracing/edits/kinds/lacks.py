@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from autograder.tracing.edits.kinds.names import is_a_size, names_of, sizes, used_in
 from autograder.tracing.edits.kinds.operators import turned_back
 from autograder.tracing.edits.kinds.sharing import SHARE
-from autograder.tracing.edits.kinds.source import Edit, Source, number, parts_of_index
+from autograder.tracing.edits.kinds.source import Edit, Source, arguments_of, number, parts_of_index
 from autograder.tracing.text import callee
 
 SIGNS = (("-", "is not taken from it"), ("+", "is not added to it"))
@@ -92,16 +92,12 @@ def _of_an_axis(source: Source, function: ast.FunctionDef, node: ast.BinOp) -> I
             how = f"`{source.shown(side)}` has a number for each row, and no axis for the columns"
             new = f"{source.in_brackets(side)}.unsqueeze(-1)"
             yield source.with_parts(node, {side: new}, how, 1)
-        elif isinstance(side, ast.Name) and side.id in _given(source, function):
+        elif isinstance(side, ast.Name) and side.id in {*arguments_of(function)} - sizes(
+            source, function
+        ):
             how = f"`{source.shown(side)}` has no axes for the last ones in `{source.shown(node)}`"
             for index in ("[:, None, None]", "[:, None]"):
                 yield source.with_text(side, f"{side.id}{index}", how, 2)
-
-
-def _given(source: Source, function: ast.FunctionDef) -> set[str]:
-    """The names that a function is given and are no sizes."""
-    given = {a.arg for a in function.args.args if a.arg != "self"}
-    return given - sizes(source, function)
 
 
 def _is_cut(node: ast.Subscript) -> bool:

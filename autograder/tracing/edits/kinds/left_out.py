@@ -9,7 +9,14 @@ from dataclasses import replace
 from autograder.tracing.edits.kinds.names import names_of, sizes
 from autograder.tracing.edits.kinds.numbers import apart
 from autograder.tracing.edits.kinds.operators import turned_back
-from autograder.tracing.edits.kinds.source import Edit, Source, first_of, number, of_library
+from autograder.tracing.edits.kinds.source import (
+    Edit,
+    Source,
+    arguments_of,
+    first_of,
+    number,
+    of_library,
+)
 from autograder.tracing.edits.kinds.sums import UP_TO
 from autograder.tracing.text import callee
 
@@ -421,7 +428,7 @@ def _of_another_size(source: Source, node: ast.Call) -> Iterator[Edit]:
     function = source.function(node)
     if callee(node) not in MADE or function is None or not node.args:
         return
-    given = [a.arg for a in function.args.args if a.arg != "self"]
+    given = arguments_of(function)
     for each in (a for a in node.args if isinstance(a, ast.Name | ast.Call | ast.Subscript)):
         how = f"`{source.shown(each)}` is not the size that belongs in `{source.shown(node)}`"
         for name in given:

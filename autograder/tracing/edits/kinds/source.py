@@ -193,6 +193,10 @@ class Source:
         """The text of a node such that an operator may stand beside it."""
         return self.of(node) if isinstance(node, SIMPLE) else f"({self.of(node)})"
 
+    def in_front(self, node: ast.stmt, text: str) -> str:
+        """A statement with another one in front of it, in a line of its own."""
+        return f"{text}\n{' ' * node.col_offset}{self.of(node)}"
+
     def last_step(self, call: ast.Call) -> str:
         """The method of a call, as it stands behind what it is of: `.unsqueeze(1)`."""
         start, end = self.span(call.func.value)[1], self.span(call)[1]
@@ -239,6 +243,16 @@ class Source:
         start += len(old) - len(old.lstrip(", \n")) if old.strip(", \n") else 0
         at = max(line, self.text.count("\n", 0, start) + 1)
         return Edit(line, how, changed, rank, span, at=at, new=new)
+
+
+def arguments_of(function: ast.FunctionDef) -> list[str]:
+    """The names of what a function is given, but for the object itself."""
+    return [a.arg for a in function.args.args if a.arg != "self"]
+
+
+def first_statement(function: ast.FunctionDef) -> ast.stmt | None:
+    """The first statement of a function that does something."""
+    return next((n for n in function.body if not is_docstring(n)), None)
 
 
 def parts_of_index(node: ast.Subscript) -> list[ast.expr]:

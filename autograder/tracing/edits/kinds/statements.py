@@ -19,6 +19,7 @@ from autograder.tracing.edits.kinds.source import (
     OF_LISTS,
     Edit,
     Source,
+    arguments_of,
     number,
 )
 from autograder.tracing.text import callee, made_in, root_of
@@ -492,7 +493,7 @@ def _goes_where_it_says(source: Source, node: ast.stmt, layer: ast.Attribute) ->
     elif isinstance(around, ast.Call) and call in around.args:
         place = around.args.index(call)
         called = [f for f in source.functions() if f.name == callee(around)]
-        names = [a.arg for a in called[0].args.args if a.arg != "self"] if called else []
+        names = arguments_of(called[0]) if called else []
     own = place_by_name(layer.attr)
     return own >= 0 and any(place_by_name(name) == own for name in names[place : place + 1])
 
